@@ -68,33 +68,23 @@ def meeting_text(early: bool) -> str:
     all that kernels before it wrote, and waits until its own flag says so of the other. early: it may be launched
     before the kernel ahead of it has ended."""
     name = kernel_name("meeting", "", "") + (EARLY if early else "")
-    return _MEET.format(name=name, polls=_POLLS, wait=_DEPENDS if early else "", mark=" xcc.early," if early else "")
+    return _MEET.format(name=name, polls=_POLLS, wait=_WAIT, depends=_DEPENDS if early else "",
+                        mark=" xcc.early," if early else "")
 
 
 def _text(name: str, use: str, sent: str = "llvm.add %sent0, %flags : i64") -> str:
-    return _MEETING.format(name=name, use=use, sent=sent, blocks=BLOCKS, threads=THREADS, flags=FLAGS, polls=_POLLS)
+    return _MEETING.format(name=name, use=use, sent=sent, wait=_WAIT, blocks=BLOCKS, threads=THREADS, flags=FLAGS,
+                           polls=_POLLS)
 
 
 _DEPENDS = f"""    llvm.inline_asm has_side_effects "{TEXT}", "~{{memory}}" : () -> ()
 """
-_MEET = """
-gpu.module @peers {{
-  llvm.func @{name}(%told: !llvm.ptr<1>, %awaited: !llvm.ptr<1>, %epochs: !llvm.ptr<1>, %given_up: !llvm.ptr<1>)
-      attributes {{nvvm.kernel, nvvm.maxntid = array<i32: 1, 1, 1>,{mark} xcc.grid = "1",
-                  xcc.shared_bytes = 0 : i64}} {{
-    %one = llvm.mlir.constant(1 : i32) : i32
-    %zero = llvm.mlir.constant(0 : i32) : i32
-    %polls = llvm.mlir.constant({polls} : i32) : i32
-{wait}    %last = llvm.load %epochs : !llvm.ptr<1> -> i32
-    %epoch = llvm.add %last, %one : i32
-    llvm.store %epoch, %told atomic release {{alignment = 4 : i64}} : i32, !llvm.ptr<1>
-    llvm.store %epoch, %epochs : i32, !llvm.ptr<1>
-    llvm.br ^wait(%zero : i32)
+_WAIT = """    llvm.br ^wait(%zero : i32)
   ^wait(%n: i32):
-    %seen = llvm.load %awaited atomic acquire {{alignment = 4 : i64}} : !llvm.ptr<1> -> i32
+    %seen = llvm.load %awaited atomic acquire {alignment = 4 : i64} : !llvm.ptr<1> -> i32
     %ahead = llvm.sub %seen, %epoch : i32
     %there_now = llvm.icmp "sge" %ahead, %zero : i32
-    llvm.cond_br %there_now, ^end, ^poll
+    llvm.cond_br %there_now, ^met, ^poll
   ^poll:
     %n1 = llvm.add %n, %one : i32
     %phase = llvm.and %n1, %polls : i32
@@ -103,8 +93,23 @@ gpu.module @peers {{
   ^look:
     %up = llvm.load volatile %given_up : !llvm.ptr<1> -> i32
     %goes_on = llvm.icmp "eq" %up, %zero : i32
-    llvm.cond_br %goes_on, ^wait(%n1 : i32), ^end
-  ^end:
+    llvm.cond_br %goes_on, ^wait(%n1 : i32), ^met
+"""
+"""Waits until %awaited says %epoch, or the run was given up; goes on at ^met."""
+
+_MEET = """
+gpu.module @peers {{
+  llvm.func @{name}(%told: !llvm.ptr<1>, %awaited: !llvm.ptr<1>, %epochs: !llvm.ptr<1>, %given_up: !llvm.ptr<1>)
+      attributes {{nvvm.kernel, nvvm.maxntid = array<i32: 1, 1, 1>,{mark} xcc.grid = "1",
+                  xcc.shared_bytes = 0 : i64}} {{
+    %one = llvm.mlir.constant(1 : i32) : i32
+    %zero = llvm.mlir.constant(0 : i32) : i32
+    %polls = llvm.mlir.constant({polls} : i32) : i32
+{depends}    %last = llvm.load %epochs : !llvm.ptr<1> -> i32
+    %epoch = llvm.add %last, %one : i32
+    llvm.store %epoch, %told atomic release {{alignment = 4 : i64}} : i32, !llvm.ptr<1>
+    llvm.store %epoch, %epochs : i32, !llvm.ptr<1>
+{wait}  ^met:
     llvm.return
   }}
 }}
@@ -192,22 +197,7 @@ gpu.module @peers {{
     %theirs0 = llvm.mul %tid, %blocks : i64
     %theirs = llvm.add %theirs0, %bid : i64
     %awaited = llvm.getelementptr %own[%theirs] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
-    llvm.br ^wait(%zero : i32)
-  ^wait(%n: i32):
-    %seen = llvm.load %awaited atomic acquire {{alignment = 4 : i64}} : !llvm.ptr<1> -> i32
-    %ahead = llvm.sub %seen, %epoch : i32
-    %there_now = llvm.icmp "sge" %ahead, %zero : i32
-    llvm.cond_br %there_now, ^met, ^poll
-  ^poll:
-    %n1 = llvm.add %n, %one : i32
-    %phase = llvm.and %n1, %polls : i32
-    %looks = llvm.icmp "eq" %phase, %zero : i32
-    llvm.cond_br %looks, ^look, ^wait(%n1 : i32)
-  ^look:
-    %up = llvm.load volatile %given_up : !llvm.ptr<1> -> i32
-    %goes_on = llvm.icmp "eq" %up, %zero : i32
-    llvm.cond_br %goes_on, ^wait(%n1 : i32), ^met
-  ^met:
+{wait}  ^met:
     nvvm.barrier
     llvm.fence acquire
 {use}  ^done:

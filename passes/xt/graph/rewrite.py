@@ -64,6 +64,17 @@ def replace(op: Operation, values: Sequence[Any]) -> None:
     op.erase()
 
 
+def read_others(op: Operation, values: Mapping[Any, Any]) -> None:
+    """Has `op` read what `values` has for its operands, inside its regions, too."""
+    for n, v in enumerate(list(op.operands)):
+        if v in values:
+            op.operands[n] = values[v]
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                read_others(inner.operation, values)
+
+
 @contextmanager
 def at(op: Operation) -> Iterator[None]:
     """What is built inside goes before `op`, with its location."""

@@ -15,7 +15,7 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.passes.host.placement.places import main_of
-from xcc.passes.xt.graph.rewrite import at
+from xcc.passes.xt.graph.rewrite import at, read_others
 
 __all__ = ["copy_of", "divisors", "spread_over_parts"]
 
@@ -71,17 +71,6 @@ def _inlined(block: Any, arguments: Sequence[Any], part: int) -> list[Any]:
     *body, end = [op.operation for op in block.operations]
     for op in body:
         new = op.clone()
-        _read(new, values)
+        read_others(new, values)
         values.update(zip(op.results, new.results, strict=True))
     return [values[v] for v in end.operands]
-
-
-def _read(op: Any, values: dict[Any, Any]) -> None:
-    """Has `op` read what stands for its operands, inside its regions, too."""
-    for n, v in enumerate(list(op.operands)):
-        if v in values:
-            op.operands[n] = values[v]
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                _read(inner.operation, values)

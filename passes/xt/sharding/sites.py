@@ -12,6 +12,7 @@ from typing import Any
 
 from xcc._mlir import Operation
 from xcc.dialects import xt
+from xcc.passes.xt.graph.rewrite import read_others
 from xcc.passes.xt.sharding.factors import OpView, Rule, Strategy, rule_of, same_factor, strategy_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
 
@@ -42,7 +43,7 @@ class Site:
         """The op reads these values in the place of others, inside its regions, too."""
         changed = {old: new for old, new in values.items() if old != new}
         if changed:
-            _read_others(self.op, changed)
+            read_others(self.op, changed)
 
 
 class Sites:
@@ -152,13 +153,3 @@ def captured(op: Any) -> list[Any]:
         for block in region.blocks:
             visit(block)
     return [v for v in used if v not in inside]
-
-
-def _read_others(op: Operation, values: Mapping[Any, Any]) -> None:
-    for n, v in enumerate(list(op.operands)):
-        if v in values:
-            op.operands[n] = values[v]
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                _read_others(inner.operation, values)
