@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ def start(task: str, path: Any, ranks: int = 2, worker: Path = WORKER) -> list[A
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     env = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks),
-           "LOCAL_WORLD_SIZE": str(ranks), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+           "LOCAL_WORLD_SIZE": str(ranks),
+           "TORCHELASTIC_RUN_ID": uuid.uuid4().hex,     # another test may have found the same port
+           "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     started = [subprocess.Popen([sys.executable, str(worker), task, str(path)], stdout=subprocess.PIPE, text=True,
                                 env=env | {"RANK": str(r), "LOCAL_RANK": str(r)}) for r in range(ranks)]
     said = []
