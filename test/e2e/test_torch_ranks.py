@@ -22,7 +22,7 @@ Answers = dict[str, list[Any]]
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """What each task gives on both ranks, which are processes for all tasks: to start one takes longer than a task.
     Nothing is left to torch with a warning, but of `refused`."""
-    said = start(",".join(TASKS), tmp_path_factory.mktemp("ranks"), worker=WORKER)
+    said = start(",".join(TASKS), tmp_path_factory.mktemp("ranks"), worker=WORKER, seconds=900)
     assert None not in said, "a rank has failed, see above"
     by_task = dict(zip(TASKS, zip(*said, strict=True), strict=True))
     assert not [w for task in TASKS if task != "refused" for _, warnings in by_task[task] for w in warnings]
