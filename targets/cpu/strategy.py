@@ -24,6 +24,7 @@ from xcc.passes.linalg.kernel.domain import (
 )
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
+from xcc.passes.linalg.kernel.right_columns import right_columns
 from xcc.passes.linalg.nests.decoded_panels import decoded_operand, panel_dims
 from xcc.passes.linalg.schedule.cache_sets import PAGE, lines_of_a_set
 from xcc.passes.linalg.schedule.schedule import CpuPart, Schedule
@@ -41,6 +42,7 @@ from xcc.targets.cpu.large_products import (
     shares_of_cache,
 )
 from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
+from xcc.targets.cpu.packed_columns import packed_depth, packs_columns, panel_shares
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
 
@@ -132,6 +134,10 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         left_over //= tile
         if left_over < 2 or extent != tile:
             break
+    packed = None if decoded or n_loop in left or len(m_dims) != 1 or columns == 1 else _packed_columns(
+        kernel, dims, vector, m_dims[0], chip)
+    if packed:
+        depth, staged = packed if packed < steps else 0, False
     reductions = [o for o in kernel.ops if o.is_reduction]
     mine = _window_lanes(op) if n_loop in left else tuple(1 for r in op.reduction if r)
     group = _group_loop(op)
@@ -158,13 +164,33 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         block = [chunk * tile for chunk, tile in zip(
             chunks_in_parts(dims, vector, depth, outgrown * depth / steps, parts, chip), vector, strict=True)]
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
+    if packed:
+        shares = panel_shares(packed, columns, element_bytes(op.inputs[0][0].element),
+                              _tiles_of_chunk(dims, vector, block, m_dims[0]))
     if group is None and by_rows and not staged:
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     chunks=() if chunks == order else chunks, cpu=CpuPart(
                         dot=group is not None, shares=shares, strips=strips, depth=depth if depth < steps else 0,
                         prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
-                        staged=staged, parts=parts, decoded=decoded))
+                        staged=staged, parts=parts, decoded=decoded, columns=bool(packed)))
+
+
+def _packed_columns(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m: int, chip: Chip) -> int:
+    """Steps of the panels that are packed on the fly of the product's right operand; 0: none are."""
+    found = right_columns(kernel)
+    tiles = -(-estimate(dims[m]) // vector[m])
+    if found is None or not packs_columns(found, chip, vector[-1], vector[m], tiles):
+        return 0
+    return packed_depth(kernel, found, chip, vector[-1])
+
+
+def _tiles_of_chunk(dims: tuple[Dim, ...], vector: list[int], block: list[int], m: int) -> int:
+    """Tiles of rows of a chunk, at least, but where that is not known."""
+    rows = estimate(dims[m])
+    step = block[m] or rows
+    last = rows % step or step
+    return -(-min(step, rows if last == step else last) // vector[m])
 
 
 def _decodes_panels(kernel: Kernel, columns: int) -> bool:

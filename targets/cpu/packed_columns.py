@@ -1,0 +1,73 @@
+"""When a product's right operand is packed on the fly, and in what blocks: by the time that its lines take."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from xcc import symbolic
+from xcc.passes.linalg.evaluate.depth_blocks import depth_of
+from xcc.passes.linalg.evaluate.staged_rows import LANES
+from xcc.passes.linalg.kernel.domain import element_bytes
+from xcc.passes.linalg.kernel.kernel import Kernel
+from xcc.passes.linalg.kernel.right_columns import Columns
+from xcc.passes.linalg.schedule.cache_sets import LINE_BYTES
+from xcc.targets.base import Chip
+
+__all__ = ["packed_depth", "packs_columns", "panel_shares"]
+
+FAR = 4e-9          # seconds until a line that lies beyond the L2 cache is there, many being on their way
+COPY = 4e-9         # seconds to copy such a line
+WAYS = 8            # of a set of an L2 cache, at least
+FREE_WAYS = 4       # of them for a panel, beside rows and results
+PANELS = 4          # the part of the L2 cache that is for panels
+MOST_SHARES = 16    # of a panel that is copied along the tiles of the one before
+STACK = 1 << 19     # bytes of panels on a thread's stack
+
+
+def packs_columns(found: Columns, chip: Chip, columns: int, rows: int, tiles: int) -> bool:
+    """Whether panels of `columns` of the right operand are packed, which `tiles` tiles of so many `rows` multiply.
+
+    What is read far from the core comes slower than a small tile multiplies it; a copy is read from far but once.
+    Columns that are to be turned are packed anyway.
+    """
+    if found.turned:
+        return True
+    size = element_bytes(found.t.element)
+    lanes = LINE_BYTES // size
+    multiplied = rows * lanes * 2 / dict(chip.flops).get("f32", 1e11)
+    return tiles > 1 and _is_far(found, chip, columns * size) and tiles * (FAR - multiplied) > COPY
+
+
+def _is_far(found: Columns, chip: Chip, wide: int) -> bool:
+    """Whether a panel, `wide` bytes of each step, does not stay in the L2 cache as it lies: many of its lines share a
+    set where steps lie some power of two apart."""
+    step = found.loops.index(-1)
+    apart = symbolic.product(found.t.dims[step + 1:]) * element_bytes(found.t.element)
+    if not isinstance(apart, int):
+        return found.steps * wide * PANELS > chip.l2_bytes
+    way = chip.l2_bytes // WAYS
+    places = max(1, way // max(LINE_BYTES, gcd(way, apart), wide))
+    return -(-found.steps // places) > FREE_WAYS
+
+
+def packed_depth(kernel: Kernel, found: Columns, chip: Chip, columns: int) -> int:
+    """Steps of a block of panels, which leave room in the L2 cache: all of them where there are few, and where sums
+    cannot wait in the result; 0 where there is no room for a panel."""
+    each = columns * element_bytes(found.t.element)
+    most = chip.l2_bytes // PANELS // (2 * each)
+    if found.steps <= most:
+        return found.steps
+    least = -(-found.steps // most)
+    blocks = (n for n in range(least, 2 * least) if found.steps % (n * LANES) == 0)
+    n = next(blocks, 0) if depth_of(kernel) is not None else 0
+    if n:
+        return found.steps // n
+    return found.steps if found.steps * each <= STACK else 0
+
+
+def panel_shares(depth: int, columns: int, size: int, tiles: int) -> int:
+    """In how many tiles' loops the next panel is copied, a power of two; 0: ahead of its own tiles, where two panels
+    would be too large or there are no lines of steps."""
+    if tiles < 2 or 2 * depth * columns * size > STACK or gcd(depth, LANES) < LANES // 2:
+        return 0
+    return 1 << (min(tiles, MOST_SHARES).bit_length() - 1)
