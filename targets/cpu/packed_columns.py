@@ -16,9 +16,8 @@ from xcc.targets.base import Chip
 __all__ = ["packed_depth", "packs_columns", "panel_shares"]
 
 FAR = 4e-9          # seconds until a line that lies beyond the L2 cache is there, many being on their way
-COPY = 4e-9         # seconds to copy such a line
+COPY = 2e-9         # seconds to copy such a line, most of them along products
 WAYS = 8            # of a set of an L2 cache, at least
-FREE_WAYS = 4       # of them for a panel, beside rows and results
 PANELS = 4          # the part of the L2 cache that is for panels
 MOST_SHARES = 16    # of a panel that is copied along the tiles of the one before
 STACK = 1 << 19     # bytes of panels on a thread's stack
@@ -47,7 +46,7 @@ def _is_far(found: Columns, chip: Chip, wide: int) -> bool:
         return found.steps * wide * PANELS > chip.l2_bytes
     way = chip.l2_bytes // WAYS
     places = max(1, way // max(LINE_BYTES, gcd(way, apart), wide))
-    return -(-found.steps // places) > FREE_WAYS
+    return -(-found.steps // places) > WAYS
 
 
 def packed_depth(kernel: Kernel, found: Columns, chip: Chip, columns: int) -> int:

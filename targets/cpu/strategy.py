@@ -31,7 +31,7 @@ from xcc.passes.linalg.schedule.schedule import CpuPart, Schedule
 from xcc.passes.xt.products.panels import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.cpu.chunks import L2_PART, contraction_chunks
+from xcc.targets.cpu.chunks import L2_PART, OPEN_TILES, PIECES, contraction_chunks
 from xcc.targets.cpu.large_products import (
     OUTGROWN,
     STAGED_PART,
@@ -54,6 +54,7 @@ PANEL_WAYS = 6         # one of so many ways of a set of the L1 cache is for the
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
 NEAR = 262144          # bytes of rows in the L2 cache
 CHUNKS = 16            # of a contraction whose threads share the rows
+OPEN_PACKED = 16       # tiles of rows of a chunk that packs the columns, where the number of rows is not known
 SMALL_PANEL = 4096     # bytes
 MOST_SHARES = 16       # of a panel
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
@@ -134,8 +135,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         left_over //= tile
         if left_over < 2 or extent != tile:
             break
-    packed = None if decoded or n_loop in left or len(m_dims) != 1 or columns == 1 else _packed_columns(
-        kernel, dims, vector, m_dims[0], chip)
+    packed = None if decoded or n_loop in left or not m_dims or columns == 1 else _packed_columns(
+        kernel, dims, vector, m_dims, chip)
     if packed:
         depth, staged = packed if packed < steps else 0, False
     reductions = [o for o in kernel.ops if o.is_reduction]
@@ -156,7 +157,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         elements = elements * depth // steps
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores,
                                         MATRIX_READ if matrix is not None else 1,
-                                        *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (L2_PART,)))
+                                        *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (L2_PART,)),
+                                        open_tiles=OPEN_PACKED if packed else OPEN_TILES)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     parts = 0
     if staged and outgrown >= OUTGROWN:
@@ -165,7 +167,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
             chunks_in_parts(dims, vector, depth, outgrown * depth / steps, parts, chip), vector, strict=True)]
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
     if packed:
-        shares = panel_shares(packed, columns, element_bytes(op.inputs[0][0].element),
+        shares = 0 if len(m_dims) > 1 else panel_shares(packed, columns, element_bytes(op.inputs[0][0].element),
                               _tiles_of_chunk(dims, vector, block, m_dims[0]))
     if group is None and by_rows and not staged:
         shares = 0
@@ -176,11 +178,13 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
                         staged=staged, parts=parts, decoded=decoded, columns=bool(packed)))
 
 
-def _packed_columns(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m: int, chip: Chip) -> int:
+def _packed_columns(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m_dims: list[int], chip: Chip) -> int:
     """Steps of the panels that are packed on the fly of the product's right operand; 0: none are."""
     found = right_columns(kernel)
-    tiles = -(-estimate(dims[m]) // vector[m])
-    if found is None or not packs_columns(found, chip, vector[-1], vector[m], tiles):
+    tiles, rows = (prod(x) for x in zip(*((-(-estimate(dims[d]) // vector[d]), vector[d]) for d in m_dims), strict=True))
+    if estimate(dims[-1]) <= prod(estimate(dims[d]) for d in m_dims):       # chunks of rows
+        tiles = max(1, tiles // (PIECES * chip.cores))
+    if found is None or not packs_columns(found, chip, vector[-1], rows, tiles):
         return 0
     return packed_depth(kernel, found, chip, vector[-1])
 
