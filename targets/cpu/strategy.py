@@ -116,29 +116,20 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         wide = min(columns_of(size, w) * 2, 4 * w.lanes) if size > 2 * w.lanes else columns
         columns = min(wide, panel)
     vector[last] = columns
-    left_over, walked = rows, list[tuple[list[int], int]]()
     outgrown = shares_of_cache(_bytes_of_right(op, right), chip)
     steps, elements = _steps_of(op), _elements(op, left)
     decoded = _decodes_panels(kernel, columns)
     depth = depth_block(kernel, dims, outgrown >= OUTGROWN) if steps and not decoded else 0
     staged = depth > 0 and rows_together(kernel, dims[-1], depth)
-    ways = chip.shared_bytes // PAGE
-    ways -= ways // PANEL_WAYS
-    for d in m_dims[:2]:
-        extent = dims[d]
-        loops = [p for p, e in to_dim.items() if e == d]
-        room = left_over if staged else next(
-            n for n in range(left_over, 0, -1) if n == 1 or _fit_cache(op, [*walked, (loops, n)], ways))
-        tile = _row_tile(extent, room)
-        walked.append((loops, tile))
+    walks = {d: [p for p, e in to_dim.items() if e == d] for d in m_dims[:2]}
+    for d, tile in _row_tiles(op, dims, walks, rows, chip).items():
         vector[d] = tile
-        left_over //= tile
-        if left_over < 2 or extent != tile:
-            break
     packed = None if decoded or n_loop in left or not m_dims or columns == 1 else _packed_columns(
         kernel, dims, vector, m_dims, chip)
     if packed:
         depth, staged = packed if packed < steps else 0, False
+    elif staged:
+        vector[m_dims[0]] = _row_tile(dims[m_dims[0]], rows)
     reductions = [o for o in kernel.ops if o.is_reduction]
     mine = _window_lanes(op) if n_loop in left else tuple(1 for r in op.reduction if r)
     group = _group_loop(op)
@@ -176,6 +167,21 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
                         dot=group is not None, shares=shares, strips=strips, depth=depth if depth < steps else 0,
                         prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
                         staged=staged, parts=parts, decoded=decoded, columns=bool(packed)))
+
+
+def _row_tiles(op: Op, dims: tuple[Dim, ...], walks: dict[int, list[int]], room: int, chip: Chip) -> dict[int, int]:
+    """Rows of a register tile of `room` rows along one dim, or two, which the loops of `walks` walk, where the rows lie as
+    they do."""
+    ways, walked, found = chip.shared_bytes // PAGE, list[tuple[list[int], int]](), dict[int, int]()
+    ways -= ways // PANEL_WAYS
+    for d, loops in walks.items():
+        fits = next(n for n in range(room, 0, -1) if n == 1 or _fit_cache(op, [*walked, (loops, n)], ways))
+        found[d] = _row_tile(dims[d], fits)
+        walked.append((loops, found[d]))
+        room //= found[d]
+        if room < 2 or dims[d] != found[d]:
+            break
+    return found
 
 
 def _packed_columns(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m_dims: list[int], chip: Chip) -> int:

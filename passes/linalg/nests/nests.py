@@ -219,7 +219,7 @@ class Nest:
             return
         if self.ev.staged is not None:
             self.ev.fetches = [self.ev.staged.lines(self.ev, [at[0], at[1]])]
-        if isinstance(self.panel, PackedColumns) and self.schedule.cpu.shares and self.ev.progress is not None:
+        if isinstance(self.panel, PackedColumns) and self.panel.pieces.shares and self.ev.progress is not None:
             self.ev.fetches = [*(self.ev.fetches if self.ev.staged is not None else ()),
                                self.panel.lines(at, self.ev.progress)]
         if self.ev.block is not None and not self.ev.block.final:

@@ -1,12 +1,11 @@
 """The right operand of a product, packed on the fly: a panel of its columns, just before its tiles of rows.
 
-    memref.alloca %panel : memref<1024x32xf32>        (on the stack; in the L2 cache while its tiles last)
+    memref.alloca %panel : memref<2x1024x32xf32>      (on the stack; in the L2 cache while its tiles last)
     for each panel of columns (of a block of depth):
       %panel[k, :] = %b[first + k, columns]           (or %b[columns, first + k], turned in tiles)
       for each tile of rows:
         for each line of 16 steps:
-          (reads %panel)
-          prefetch some lines of the next panel's columns in %b
+          (reads %panel; copies a piece of the next panel, or where columns are turned, asks for some of its lines)
 
 As it lies, a panel is a short piece of each of many rows, which share few sets of the caches: each tile of rows would
 fetch it from far away again. What a chunk packs is gone when it goes on to the next panel: nothing is written to
@@ -46,21 +45,22 @@ _EQ, _LESS = 0, 2   # arith.cmpi's eq and slt
 
 @dataclass(frozen=True)
 class Pieces:
-    """How a panel is copied: `rows` steps of all columns at once. Along the loops of its neighbour's first `shares`
-    tiles, called every `line` steps of these, once in `every` calls; shares 0: all at once, ahead of its tiles."""
+    """How a panel is copied: `rows` steps of all columns at once. In the loops of its neighbour's first `shares` tiles,
+    every `line` steps of these, a piece is copied, or where columns are turned, for which registers are short there, a
+    part of its lines asked for. shares 0: neither."""
 
     rows: int
     shares: int
-    every: int
     line: int
 
     @staticmethod
     def of(steps: int, shares: int, turned: int) -> Pieces:
-        """Of a panel of so many steps; `turned`: how many are turned together, 1 where a step's columns lie together."""
-        line, least = gcd(steps, LINE), turned if steps % turned == 0 else 1
+        """Of a panel of so many steps; `turned`: how many are turned together, 0 where a step's columns lie together."""
+        line = gcd(steps, LINE)
+        if turned:
+            return Pieces(turned if steps % turned == 0 else 1, shares if line == LINE else 0, line)
         shares = min(shares, line)
-        rows = max(least, line // shares) if shares else least
-        return Pieces(rows, shares, shares * rows // line, line)
+        return Pieces(line // shares if shares else 1, shares, line)
 
 
 @dataclass(frozen=True)
@@ -108,12 +108,18 @@ class PackedColumns(Panel):
             return None
         found = columns_packed(nest.ev.kernel)
         steps, wide = cpu.depth or found.steps, nest.schedule.vector[-1]
-        pieces = Pieces.of(steps, cpu.shares, min(TURNED, wide) if found.turned else 1)
-        stored = replace(found.t, dims=(2 if pieces.shares else 1, steps, wide), arg=-1, value=None)
+        one_by_one = not cpu.strips and all(lanes == 1 for lanes in nest.ev.reduce[found.op].values())
+        pieces = Pieces.of(steps, cpu.shares if one_by_one else 0, min(TURNED, wide) if found.turned else 0)
+        stored = replace(found.t, dims=(2 if pieces.shares and not found.turned else 1, steps, wide), arg=-1, value=None)
         low, high = ranges.get(last, (b.int(0), b.dim(nest.dims[last])))
         high = b.add(low, b.int(nest.schedule.block[last])) if high is None else high
         return PackedColumns(nest=nest, always=found.turned, columns=found, stored=stored,
                              memref=room_for(nest, stored), pieces=pieces, low=low, high=high)
+
+    @property
+    def _two(self) -> bool:
+        """Whether a panel is copied while the other one is read."""
+        return self.stored.dims[0] == 2
 
     @property
     def _steps(self) -> int:
@@ -129,7 +135,7 @@ class PackedColumns(Panel):
         and `ev.copied` says what else is copied."""
         ev, b, last = self.nest.ev, self.nest.b, len(self.nest.dims) - 1
         place, all_pieces = self._place(at), b.int(self._steps // self.pieces.rows)
-        if self.pieces.shares:
+        if self._two:
             self._when(self._compare(_EQ, place.at[last], self.low), lambda: self._copy_all(place, b.int(0), all_pieces))
         else:
             self._copy_all(place, b.int(0), all_pieces)
@@ -140,7 +146,7 @@ class PackedColumns(Panel):
         yield
         del ev.kept[self.columns.t]
         ev.fetches = []
-        if self.pieces.shares:
+        if self._two:
             self._rest(at, rows, all_pieces)
 
     def _place(self, at: dict[int, Ix]) -> _Place:
@@ -152,7 +158,7 @@ class PackedColumns(Panel):
 
     def _slot(self, column: Any) -> Any:
         b = self.nest.b
-        if not self.pieces.shares:
+        if not self._two:
             return b.int(0)
         number = b.binary("arith.divui", b.sub(column, self.low), b.int(self._wide))
         return b.binary("arith.remui", number, b.int(2))
@@ -180,23 +186,31 @@ class PackedColumns(Panel):
         self._when(there, lambda: self._copy_all(place, done, all_pieces))
 
     def lines(self, at: dict[int, Ix], tile: Any) -> Callable[[Any], None]:
-        """What copies pieces of the panel behind that `at`, called every `line` steps of tile number `tile` of its rows
-        with the step."""
+        """What is done for the panel behind that `at`, called every `line` steps of tile number `tile` of its rows with
+        the step."""
         b, pieces = self.nest.b, self.pieces
         place, there = self._next(at)
         works = b.pure("arith.andi", b.i1, [there, self._compare(_LESS, tile, b.int(pieces.shares))])
         before = b.mul(tile, b.int(self._steps // pieces.line))
-        ahead = max(1, AHEAD // pieces.every)
 
         def call(step: Any) -> None:
             number = b.add(before, b.binary("arith.divui", step, b.int(pieces.line)))
-            now = works
-            if pieces.every > 1:
-                turn = self._compare(_EQ, b.binary("arith.remui", number, b.int(pieces.every)), b.int(0))
-                now = b.pure("arith.andi", b.i1, [works, turn])
-            self._when(now, lambda: self._copy(place, b.binary("arith.divui", number, b.int(pieces.every)), ahead))
+            if self._two:
+                self._when(works, lambda: self._copy(place, number, AHEAD))
+            else:
+                self._ask(place, number)
 
         return call
+
+    def _ask(self, place: _Place, number: Any) -> None:
+        """Asks for part `number` of the lines of a panel that is to be turned; an address past the end is as good as
+        any."""
+        b, last, each = self.nest.b, len(self.nest.dims) - 1, -(-self._wide // self.pieces.shares)
+        first = b.mul(b.binary("arith.remui", number, b.int(self.pieces.shares)), b.int(each))
+        step = b.mul(b.binary("arith.divui", number, b.int(self.pieces.shares)), b.int(self.pieces.line))
+        for n in range(each):
+            where = {**place.at, -1: b.add(place.at[-1], step), last: b.add(place.at[last], b.add(first, b.int(n)))}
+            prefetch(self.nest.ev.memory.buffers[self.columns.t], [where[d] for d in self.columns.loops], locality=2)
 
     def _copy_all(self, place: _Place, first: Any, end: Any) -> None:
         """Copies the pieces [first, end)."""
