@@ -6,6 +6,7 @@ from math import prod
 
 from xcc.passes.linalg.kernel.domain import estimate, volume
 from xcc.passes.linalg.kernel.kernel import Op
+from xcc.passes.shared.packing import ROWS_PART
 from xcc.symbolic import Dim
 
 __all__ = ["contraction_chunks"]
@@ -13,11 +14,10 @@ __all__ = ["contraction_chunks"]
 PIECES = 4             # chunks of rows for each core, at least
 OPEN_TILES = 4         # tiles of rows of a chunk where the number of rows is not known,
 OPEN_WORK = 200_000    # and multiplications of a chunk
-L2_PART = 196608       # elements of the left operand that may stay in the L2 cache
 
 
 def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op, left: int,
-                       cores: int, read: int = 1, part: int = L2_PART, least: int = 1,
+                       cores: int, read: int = 1, part: int = ROWS_PART, least: int = 1,
                        open_tiles: int = OPEN_TILES) -> tuple[list[int], bool]:
     """Chunks for threads, and whether they go by rows.
 

@@ -11,6 +11,7 @@ from xcc.passes.linalg.kernel.domain import element_bytes
 from xcc.passes.linalg.kernel.kernel import Kernel
 from xcc.passes.linalg.kernel.right_columns import Columns
 from xcc.passes.linalg.schedule.cache_sets import LINE_BYTES
+from xcc.passes.shared.packing import STACK, panel_steps
 from xcc.targets.base import Chip
 
 __all__ = ["packed_depth", "packs_columns", "panel_shares"]
@@ -18,9 +19,7 @@ __all__ = ["packed_depth", "packs_columns", "panel_shares"]
 FAR = 4e-9          # seconds until a line that lies beyond the L2 cache is there, many being on their way
 COPY = 2e-9         # seconds to copy such a line, most of them along products
 WAYS = 8            # of a set of an L2 cache, at least
-PANELS = 4          # the part of the L2 cache that is for panels
 MOST_SHARES = 16    # of a panel that is copied along the tiles of the one before
-STACK = 1 << 19     # bytes of panels on a thread's stack
 
 
 def packs_columns(found: Columns, chip: Chip, columns: int, rows: int, tiles: int) -> bool:
@@ -43,7 +42,7 @@ def _is_far(found: Columns, chip: Chip, wide: int) -> bool:
     step = found.loops.index(-1)
     apart = symbolic.product(found.t.dims[step + 1:]) * element_bytes(found.t.element)
     if not isinstance(apart, int):
-        return found.steps * wide * PANELS > chip.l2_bytes
+        return found.steps > panel_steps(chip, wide)
     way = chip.l2_bytes // WAYS
     places = max(1, way // max(LINE_BYTES, gcd(way, apart), wide))
     return -(-found.steps // places) > WAYS
@@ -53,7 +52,7 @@ def packed_depth(kernel: Kernel, found: Columns, chip: Chip, columns: int) -> in
     """Steps of a block of panels, which leave room in the L2 cache: all of them where there are few, and where sums
     cannot wait in the result; 0 where there is no room for a panel."""
     each = columns * element_bytes(found.t.element)
-    most = chip.l2_bytes // PANELS // (2 * each)
+    most = panel_steps(chip, each)
     if found.steps <= most:
         return found.steps
     least = -(-found.steps // most)

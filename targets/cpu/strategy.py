@@ -28,10 +28,11 @@ from xcc.passes.linalg.kernel.right_columns import right_columns
 from xcc.passes.linalg.nests.decoded_panels import decoded_operand, panel_dims
 from xcc.passes.linalg.schedule.cache_sets import PAGE, lines_of_a_set
 from xcc.passes.linalg.schedule.schedule import CpuPart, Schedule
+from xcc.passes.shared.packing import ROWS_PART
 from xcc.passes.xt.products.panels import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.cpu.chunks import L2_PART, OPEN_TILES, PIECES, contraction_chunks
+from xcc.targets.cpu.chunks import OPEN_TILES, PIECES, contraction_chunks
 from xcc.targets.cpu.large_products import (
     OUTGROWN,
     STAGED_PART,
@@ -148,7 +149,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         elements = elements * depth // steps
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores,
                                         MATRIX_READ if matrix is not None else 1,
-                                        *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (L2_PART,)),
+                                        *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (ROWS_PART,)),
                                         open_tiles=OPEN_PACKED if packed else OPEN_TILES)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     parts = 0

@@ -30,6 +30,7 @@ from xcc.passes.linalg.kernel.domain import element_bytes
 from xcc.passes.linalg.kernel.kernel import Tensor
 from xcc.passes.linalg.kernel.right_columns import Columns, columns_packed
 from xcc.passes.linalg.nests.panels import Panel, room_for
+from xcc.passes.shared.packing import TURNED
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.nests.nests import Nest
@@ -39,7 +40,6 @@ __all__ = ["PackedColumns"]
 LINE = 16       # steps from one call of what is done along a product's loop to the next
 AHEAD = 4       # calls that steps are asked for before they are copied: some 900 cycles of multiplications
 BEFORE = 16     # the same where nothing is multiplied meanwhile, in steps
-TURNED = 16     # steps and columns that are turned together
 _EQ, _LESS = 0, 2   # arith.cmpi's eq and slt
 
 
@@ -226,12 +226,12 @@ class PackedColumns(Panel):
         b, memory, last, t = self.nest.b, self.nest.ev.memory, len(self.nest.dims) - 1, self.columns.t
         rows, wide, turned = self.pieces.rows, self._wide, self.columns.turned
         step = b.mul(piece, b.int(rows))
-        part = min(TURNED, wide) if turned else wide
+        part = wide if not turned else TURNED if wide > TURNED else max(1, wide // 2)     # a vector
         for low in range(0, wide, part):
             limit = place.limit if low == 0 or place.limit is None else \
                 b.binary("arith.maxsi", b.sub(place.limit, b.int(low)), b.int(0))
             row = ((Axis(rows, 0), 1),) if rows > 1 else ()
-            column = ((Axis(part, 1, limit), 1),)
+            column = ((Axis(min(part, wide - low), 1, limit), 1),)
             walks = {-1: Ix(b.add(place.at[-1], step), 0, row), last: Ix(b.add(place.at[last], b.int(low)), 0, column)}
             value = memory.load(t, [walks.get(d, b.ix_of(place.at[d])) for d in self.columns.loops])
             memory.store(self.stored, self.memref, value, [b.ix_of(place.slot), Ix(step, 0, row), Ix(b.int(low), 0, column)])

@@ -6,6 +6,7 @@ from typing import Any
 
 from xcc._mlir import Operation, ir
 from xcc.dialects import xt
+from xcc.passes.shared.packing import ROWS_PART, STACK, TURNED, panel_steps
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import producer
 
@@ -13,9 +14,6 @@ __all__ = ["MANY_ROWS", "before_transpose", "by_rows", "in_place", "scaled_chann
 
 MANY_ROWS = 8  # of a product, that pay for a transpose of its right side
 FEW_BLOCKS = 2     # of rows, each of which turns all of the right side on the way
-ROWS_PART = 0.75    # of the L2 cache that a block of rows takes
-TURNED = 16        # steps that a product's kernel turns together
-STACK = 1 << 19    # bytes of its panels
 FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
 
 
@@ -76,7 +74,7 @@ def turned_later(product: Operation, chip: Any, columns: int) -> tuple[bool, Any
     rows = nominal_count([d for n, d in enumerate(xt.shape_of(lhs)) if n not in a.lhs_contract], {})
     by_columns = rows < nominal_count((dims[1 - a.rhs_contract[0]],), {})
     if not isinstance(steps, int) or steps % TURNED or 4 * steps * columns > STACK or rows < MANY_ROWS or not by_columns \
-            or 4 * steps * rows > FEW_BLOCKS * ROWS_PART * chip.l2_bytes:
+            or rows * min(steps, panel_steps(chip, 4 * columns)) > FEW_BLOCKS * ROWS_PART:
         return False, None
     return True, None if source == rhs else xt.dot_general(lhs, source, **(vars(a) | {"rhs_contract": (1,)}))
 
