@@ -161,7 +161,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     if packed:
         shares = 0 if len(m_dims) > 1 else panel_shares(packed, columns, element_bytes(op.inputs[0][0].element),
                               _tiles_of_chunk(dims, vector, block, m_dims[0]))
-    if group is None and by_rows and not staged:
+    if group is None and by_rows and not staged and not packed:
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     chunks=() if chunks == order else chunks, cpu=CpuPart(
