@@ -21,7 +21,14 @@ from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, products, replace
 from xcc.passes.xt.products.panels import pack_columns, panel_width, static_shape
-from xcc.passes.xt.products.product_sides import MANY_ROWS, before_transpose, by_rows, in_place, scaled_channels, turned_later
+from xcc.passes.xt.products.product_sides import (
+    MANY_ROWS,
+    before_transpose,
+    by_rows,
+    in_place,
+    scaled_channels,
+    turned_later,
+)
 from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
 from xcc.weights import WeightStore
 
@@ -40,8 +47,8 @@ class PackWeights(Pass):
             ``convolution(x, w') {filter = "OHWIo"}`` with w': [O / P, h, w, I, P], where P divides O
 
     A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
-    transpose that makes it where there is one, or where there are enough rows to multiply it with; an input of the model
-    that few blocks of rows multiply is left to the product's kernel (pack-columns). A vector multiplies what the
+    transpose that makes it where there is one, or where there are enough rows to multiply it with; an input of the
+    model that few blocks of rows multiply is left to the product's kernel (pack-columns). A vector multiplies what the
     transpose reads. A computed filter is brought into panels in the same way.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of

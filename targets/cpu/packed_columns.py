@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from math import gcd
+from math import gcd, prod
 
 from xcc import symbolic
 from xcc.passes.linalg.evaluate.depth_blocks import depth_of
 from xcc.passes.linalg.evaluate.staged_rows import LANES
-from xcc.passes.linalg.kernel.domain import element_bytes
+from xcc.passes.linalg.kernel.domain import element_bytes, estimate
 from xcc.passes.linalg.kernel.kernel import Kernel
-from xcc.passes.linalg.kernel.right_columns import Columns
+from xcc.passes.linalg.kernel.right_columns import Columns, right_columns
 from xcc.passes.linalg.schedule.cache_sets import LINE_BYTES
 from xcc.passes.shared.packing import STACK, panel_steps
+from xcc.symbolic import Dim
 from xcc.targets.base import Chip
+from xcc.targets.cpu.chunks import PIECES
 
-__all__ = ["packed_depth", "packs_columns", "panel_shares"]
+__all__ = ["OPEN_PACKED", "packed_steps", "panel_shares"]
 
 FAR = 4e-9          # seconds until a line that lies beyond the L2 cache is there, many being on their way
 COPY = 2e-9         # seconds to copy such a line, most of them along products
 WAYS = 8            # of a set of an L2 cache, at least
 MOST_SHARES = 16    # of a panel that is copied along the tiles of the one before
+OPEN_PACKED = 16    # tiles of rows of a chunk that packs the columns, where the number of rows is not known
 
 
-def packs_columns(found: Columns, chip: Chip, columns: int, rows: int, tiles: int) -> bool:
+def packed_steps(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m_dims: list[int], chip: Chip) -> int:
+    """Steps of the panels that are packed on the fly of the product's right operand; 0: none are.
+
+    `vector` is the register tile, its rows along `m_dims`.
+    """
+    found = right_columns(kernel)
+    if found is None or not m_dims:
+        return 0
+    tiles = prod(-(-estimate(dims[d]) // vector[d]) for d in m_dims)
+    if estimate(dims[-1]) <= prod(estimate(dims[d]) for d in m_dims):       # chunks of rows
+        tiles = max(1, tiles // (PIECES * chip.cores))
+    if not _pays(found, chip, vector[-1], prod(vector[d] for d in m_dims), tiles):
+        return 0
+    return _depth(kernel, found, chip, vector[-1])
+
+
+def _pays(found: Columns, chip: Chip, columns: int, rows: int, tiles: int) -> bool:
     """Whether panels of `columns` of the right operand are packed, which `tiles` tiles of so many `rows` multiply.
 
     What is read far from the core comes slower than a small tile multiplies it; a copy is read from far but once.
@@ -48,7 +67,7 @@ def _is_far(found: Columns, chip: Chip, wide: int) -> bool:
     return -(-found.steps // places) > WAYS
 
 
-def packed_depth(kernel: Kernel, found: Columns, chip: Chip, columns: int) -> int:
+def _depth(kernel: Kernel, found: Columns, chip: Chip, columns: int) -> int:
     """Steps of a block of panels, which leave room in the L2 cache: all of them where there are few, and where sums
     cannot wait in the result; 0 where there is no room for a panel."""
     each = columns * element_bytes(found.t.element)
@@ -63,9 +82,14 @@ def packed_depth(kernel: Kernel, found: Columns, chip: Chip, columns: int) -> in
     return found.steps if found.steps * each <= STACK else 0
 
 
-def panel_shares(depth: int, columns: int, size: int, tiles: int) -> int:
-    """In how many tiles' loops the next panel is copied, a power of two; 0: ahead of its own tiles, where two panels
-    would be too large or there are no lines of steps."""
-    if tiles < 2 or 2 * depth * columns * size > STACK or gcd(depth, LANES) < LANES // 2:
+def panel_shares(steps: int, size: int, dims: tuple[Dim, ...], vector: list[int], block: list[int],
+                 m_dims: list[int]) -> int:
+    """In how many tiles' loops the next panel, of so many steps and elements of `size` bytes, is copied or asked for, a
+    power of two; 0: in none, where two panels would be too large or there are no lines of steps."""
+    if len(m_dims) > 1 or 2 * steps * vector[-1] * size > STACK or gcd(steps, LANES) < LANES // 2:
         return 0
-    return 1 << (min(tiles, MOST_SHARES).bit_length() - 1)
+    m, = m_dims
+    rows = estimate(dims[m])
+    step = block[m] or rows
+    tiles = -(-(rows % step or step) // vector[m])      # of the last chunk, which has the fewest
+    return 1 << (min(tiles, MOST_SHARES).bit_length() - 1) if tiles > 1 else 0

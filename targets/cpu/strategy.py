@@ -22,17 +22,15 @@ from xcc.passes.linalg.kernel.domain import (
     volume,
     work,
 )
-from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
-from xcc.passes.linalg.kernel.right_columns import right_columns
 from xcc.passes.linalg.nests.decoded_panels import decoded_operand, panel_dims
-from xcc.passes.linalg.schedule.cache_sets import PAGE, lines_of_a_set
 from xcc.passes.linalg.schedule.schedule import CpuPart, Schedule
 from xcc.passes.shared.packing import ROWS_PART
 from xcc.passes.xt.products.panels import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.cpu.chunks import OPEN_TILES, PIECES, contraction_chunks
+from xcc.targets.cpu.chunks import OPEN_TILES, contraction_chunks
 from xcc.targets.cpu.large_products import (
     OUTGROWN,
     STAGED_PART,
@@ -43,7 +41,8 @@ from xcc.targets.cpu.large_products import (
     shares_of_cache,
 )
 from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
-from xcc.targets.cpu.packed_columns import packed_depth, packs_columns, panel_shares
+from xcc.targets.cpu.packed_columns import OPEN_PACKED, packed_steps, panel_shares
+from xcc.targets.cpu.row_tiles import row_tile, row_tiles
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
 
@@ -51,11 +50,9 @@ DECODED = 1 << 19      # bytes of a decoded panel on a thread's stack
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
 NEAR_AHEAD = 2048      # the same, for the L2 cache
 UNROLLED_WINDOW = 9    # steps
-PANEL_WAYS = 6         # one of so many ways of a set of the L1 cache is for the panel that streams through
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
 NEAR = 262144          # bytes of rows in the L2 cache
 CHUNKS = 16            # of a contraction whose threads share the rows
-OPEN_PACKED = 16       # tiles of rows of a chunk that packs the columns, where the number of rows is not known
 SMALL_PANEL = 4096     # bytes
 MOST_SHARES = 16       # of a panel
 PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
@@ -123,14 +120,13 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     depth = depth_block(kernel, dims, outgrown >= OUTGROWN) if steps and not decoded else 0
     staged = depth > 0 and rows_together(kernel, dims[-1], depth)
     walks = {d: [p for p, e in to_dim.items() if e == d] for d in m_dims[:2]}
-    for d, tile in _row_tiles(op, dims, walks, rows, chip).items():
+    for d, tile in row_tiles(op, dims, walks, rows, chip).items():
         vector[d] = tile
-    packed = None if decoded or n_loop in left or not m_dims or columns == 1 else _packed_columns(
-        kernel, dims, vector, m_dims, chip)
+    packed = 0 if decoded or n_loop in left or columns == 1 else packed_steps(kernel, dims, vector, m_dims, chip)
     if packed:
         depth, staged = packed if packed < steps else 0, False
     elif staged:
-        vector[m_dims[0]] = _row_tile(dims[m_dims[0]], rows)
+        vector[m_dims[0]] = row_tile(dims[m_dims[0]], rows)
     reductions = [o for o in kernel.ops if o.is_reduction]
     mine = _window_lanes(op) if n_loop in left else tuple(1 for r in op.reduction if r)
     group = _group_loop(op)
@@ -149,8 +145,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         elements = elements * depth // steps
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores,
                                         MATRIX_READ if matrix is not None else 1,
-                                        *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (ROWS_PART,)),
-                                        open_tiles=OPEN_PACKED if packed else OPEN_TILES)
+                                        *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (ROWS_PART, 1)),
+                                        OPEN_PACKED if packed else OPEN_TILES)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     parts = 0
     if staged and outgrown >= OUTGROWN:
@@ -159,8 +155,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
             chunks_in_parts(dims, vector, depth, outgrown * depth / steps, parts, chip), vector, strict=True)]
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
     if packed:
-        shares = 0 if len(m_dims) > 1 else panel_shares(packed, columns, element_bytes(op.inputs[0][0].element),
-                              _tiles_of_chunk(dims, vector, block, m_dims[0]))
+        shares = panel_shares(packed, element_bytes(op.inputs[0][0].element), dims, vector, block, m_dims)
     if group is None and by_rows and not staged and not packed:
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
@@ -168,40 +163,6 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
                         dot=group is not None, shares=shares, strips=strips, depth=depth if depth < steps else 0,
                         prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
                         staged=staged, parts=parts, decoded=decoded, columns=bool(packed)))
-
-
-def _row_tiles(op: Op, dims: tuple[Dim, ...], walks: dict[int, list[int]], room: int, chip: Chip) -> dict[int, int]:
-    """Rows of a register tile of `room` rows along one dim, or two, which the loops of `walks` walk, where the rows lie as
-    they do."""
-    ways, walked, found = chip.shared_bytes // PAGE, list[tuple[list[int], int]](), dict[int, int]()
-    ways -= ways // PANEL_WAYS
-    for d, loops in walks.items():
-        fits = next(n for n in range(room, 0, -1) if n == 1 or _fit_cache(op, [*walked, (loops, n)], ways))
-        found[d] = _row_tile(dims[d], fits)
-        walked.append((loops, found[d]))
-        room //= found[d]
-        if room < 2 or dims[d] != found[d]:
-            break
-    return found
-
-
-def _packed_columns(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m_dims: list[int], chip: Chip) -> int:
-    """Steps of the panels that are packed on the fly of the product's right operand; 0: none are."""
-    found = right_columns(kernel)
-    tiles, rows = (prod(x) for x in zip(*((-(-estimate(dims[d]) // vector[d]), vector[d]) for d in m_dims), strict=True))
-    if estimate(dims[-1]) <= prod(estimate(dims[d]) for d in m_dims):       # chunks of rows
-        tiles = max(1, tiles // (PIECES * chip.cores))
-    if found is None or not packs_columns(found, chip, vector[-1], rows, tiles):
-        return 0
-    return packed_depth(kernel, found, chip, vector[-1])
-
-
-def _tiles_of_chunk(dims: tuple[Dim, ...], vector: list[int], block: list[int], m: int) -> int:
-    """Tiles of rows of a chunk, at least, but where that is not known."""
-    rows = estimate(dims[m])
-    step = block[m] or rows
-    last = rows % step or step
-    return -(-min(step, rows if last == step else last) // vector[m])
 
 
 def _decodes_panels(kernel: Kernel, columns: int) -> bool:
@@ -279,32 +240,6 @@ def _group_loop(op: Op) -> int | None:
     return last if op.reduction[last] and isinstance(size, int) and 1 < size <= 4 and last in ends else None
 
 
-def _fit_cache(op: Op, rows: list[tuple[list[int], int]], ways: int) -> bool:
-    """Whether `ways` of the L1 cache hold what a tile reads of each operand at one step, so many rows along some loops.
-
-    Rows 4 KiB apart share the ways of a set.
-    """
-    for t, access in op.inputs:
-        steps = [_step(t, access, loops) for loops, _ in rows]
-        if is_packed(access) or not any(steps):
-            continue
-        if any(s is None for s in steps):
-            return prod(n for _, n in rows) <= ways
-        at = [0]
-        for s, (_, n) in zip(steps, rows, strict=True):
-            at = [a + s * i for a in at for i in range(n)] if s else at
-        if lines_of_a_set(at) > ways:
-            return False
-    return True
-
-
-def _step(t: Tensor, access: Access, loops: list[int]) -> int | None:
-    """Bytes between neighbours along `loops` in `t`; None where that is not known."""
-    total = sum((symbolic.product(t.dims[j + 1:]) * c for j, e in enumerate(access) if isinstance(e, symbolic.Expr)
-                 for monomial, c in e.terms if monomial in [((f"i{p}",),) for p in loops]), start=0)
-    return total * element_bytes(t.element) if isinstance(total, int) else None
-
-
 def _window_lanes(op: Op) -> tuple[int, ...]:
     """The innermost window loop of a depthwise convolution is unrolled: its steps share what they read."""
     sizes = [size for size, r in zip(op.loops, op.reduction, strict=True) if r]
@@ -320,18 +255,3 @@ def _panel(op: Op, n_loop: int) -> int:
                         for monomial, _ in e.terms for atom in monomial]
     found = [a[2] for a in atoms if a[0] == "mod" and isinstance(a[2], int) and str(a[1]) == f"i{n_loop}"]
     return min(found, default=1 << 30)
-
-
-def _row_tile(extent: Dim, room: int) -> int:
-    """Rows of the register tile: few tiles, and no last tile that is too short to keep the units busy."""
-    if isinstance(extent, int) and extent <= room:
-        return max(1, extent)
-    if not isinstance(extent, int):
-        return room
-
-    def cost(t: int) -> float:
-        """In rows; a tile of less than half the rows takes as long as half of them, and each tile half a row more."""
-        full, rest = divmod(extent, t)
-        return full * (t + 0.5) + (max(rest, t / 2) + 0.5 if rest else 0)
-
-    return min(range(max(1, room // 2), room + 1), key=lambda t: (cost(t), extent % t != 0, -t))

@@ -32,8 +32,8 @@ class Columns:
 
 
 def operands_at(kernel: Kernel) -> tuple[Op, list[tuple[Tensor, Access]]] | None:
-    """The kernel's product and where it reads its operands, over the loops of the kernel's domain: i0, i1, ...; those of
-    the sum are r<loop>."""
+    """The kernel's product and where it reads its operands, over the loops of the kernel's domain: i0, i1, ...; those
+    of the sum are r<loop>."""
     op = contraction_of(kernel)
     position = domain(kernel).position.get(op) if op is not None else None
     if op is None or position is None:
@@ -52,13 +52,15 @@ def right_columns(kernel: Kernel) -> Columns | None:
     op, operands = found
     last, sums = len(domain(kernel).dims) - 1, [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
     steps = op.loops[sums[0]] if len(sums) == 1 else None
-    for t, at in operands if isinstance(steps, int) else ():
+    if not isinstance(steps, int):
+        return None
+    for t, at in operands:
         readers = [s for o in kernel.ops for s, _ in o.inputs if s is t]
         loops = [-1 if str(e) == f"r{sums[0]}" else bare_loop(e) for e in at]
         known = tuple(d for d in loops if d is not None)
         if t.arg >= 0 and len(readers) == 1 and len(set(known)) == len(loops) and {-1, last} <= set(known) \
                 and known[-1] in (-1, last) and t.dims[known.index(-1)] == steps:
-            return Columns(op, t, known, int(steps))
+            return Columns(op, t, known, steps)
     return None
 
 

@@ -55,7 +55,7 @@ class Pieces:
 
     @staticmethod
     def of(steps: int, shares: int, turned: int) -> Pieces:
-        """Of a panel of so many steps; `turned`: how many are turned together, 0 where a step's columns lie together."""
+        """Of a panel of so many steps; `turned`: how many are turned together, 0 where none need to be."""
         line = gcd(steps, LINE)
         if turned:
             return Pieces(turned if steps % turned == 0 else 1, shares if line == LINE else 0, line)
@@ -102,15 +102,17 @@ class PackedColumns(Panel):
 
     @staticmethod
     def of(nest: Nest, ranges: dict[int, tuple[Any, Any]]) -> PackedColumns | None:
-        """Room for them at the insertion point, the top of the chunk of `ranges`; None where the schedule wants none."""
+        """Room for them at the insertion point, the top of the chunk of `ranges`; None where none are wanted."""
         cpu, b, last = nest.schedule.cpu, nest.b, len(nest.dims) - 1
         if not cpu.columns:
             return None
         found = columns_packed(nest.ev.kernel)
         steps, wide = cpu.depth or found.steps, nest.schedule.vector[-1]
         one_by_one = not cpu.strips and all(lanes == 1 for lanes in nest.ev.reduce[found.op].values())
-        pieces = Pieces.of(steps, cpu.shares if one_by_one else 0, min(TURNED, wide) if found.turned else 0)
-        stored = replace(found.t, dims=(2 if pieces.shares and not found.turned else 1, steps, wide), arg=-1, value=None)
+        turned = min(TURNED, wide) if found.turned else 0
+        pieces = Pieces.of(steps, cpu.shares if one_by_one else 0, turned)
+        panels = 2 if pieces.shares and not turned else 1
+        stored = replace(found.t, dims=(panels, steps, wide), arg=-1, value=None)
         low, high = ranges.get(last, (b.int(0), b.dim(nest.dims[last])))
         high = b.add(low, b.int(nest.schedule.block[last])) if high is None else high
         return PackedColumns(nest=nest, always=found.turned, columns=found, stored=stored,
@@ -136,7 +138,8 @@ class PackedColumns(Panel):
         ev, b, last = self.nest.ev, self.nest.b, len(self.nest.dims) - 1
         place, all_pieces = self._place(at), b.int(self._steps // self.pieces.rows)
         if self._two:
-            self._when(self._compare(_EQ, place.at[last], self.low), lambda: self._copy_all(place, b.int(0), all_pieces))
+            is_first = self._compare(_EQ, place.at[last], self.low)
+            self._when(is_first, lambda: self._copy_all(place, b.int(0), all_pieces))
         else:
             self._copy_all(place, b.int(0), all_pieces)
         origin = (Ix(), b.ix_of(place.at[-1]), b.ix_of(place.at[last]))
@@ -234,10 +237,12 @@ class PackedColumns(Panel):
             column = ((Axis(min(part, wide - low), 1, limit), 1),)
             walks = {-1: Ix(b.add(place.at[-1], step), 0, row), last: Ix(b.add(place.at[last], b.int(low)), 0, column)}
             value = memory.load(t, [walks.get(d, b.ix_of(place.at[d])) for d in self.columns.loops])
-            memory.store(self.stored, self.memref, value, [b.ix_of(place.slot), Ix(step, 0, row), Ix(b.int(low), 0, column)])
+            memory.store(self.stored, self.memref, value,
+                         [b.ix_of(place.slot), Ix(step, 0, row), Ix(b.int(low), 0, column)])
         later = b.add(place.at[-1], b.add(step, b.int(ahead * rows)))
         lanes = LINE_BYTES // element_bytes(t.element)
-        places = [(0, n) for n in range(wide)] if turned else [(n, m) for n in range(rows) for m in range(0, wide, lanes)]
+        every = (range(1), range(wide)) if turned else (range(rows), range(0, wide, lanes))
+        places = [(n, m) for n in every[0] for m in every[1]]
         for n, m in places:
             where = {**place.at, -1: b.add(later, b.int(n)), last: b.add(place.at[last], b.int(m))}
             prefetch(memory.buffers[t], [where[d] for d in self.columns.loops], locality=2)

@@ -57,8 +57,8 @@ def in_place(product: Operation) -> Any:
 
 
 def turned_later(product: Operation, chip: Any, columns: int) -> tuple[bool, Any]:
-    """Whether the product's kernel is to turn its right side on the way, panels of so many `columns` as it comes to them,
-    and the product that reads that side as it lies, None where it does already.
+    """Whether the product's kernel is to turn its right side on the way, in panels of so many `columns`, and the
+    product that reads that side as it lies, None where it does already.
 
     For a matrix of the model's inputs, with a column's steps next to each other: a transpose ahead of the product would
     write it to memory and read it again. Where there are so many rows that their blocks turn it several times, that is
@@ -71,10 +71,11 @@ def turned_later(product: Operation, chip: Any, columns: int) -> tuple[bool, Any
             or {xt.TensorType.of(v).dtype for v in product.operands} != {"f32"}:
         return False, None
     steps = dims[a.rhs_contract[0]]
-    rows = nominal_count([d for n, d in enumerate(xt.shape_of(lhs)) if n not in a.lhs_contract], {})
+    rows = nominal_count(tuple(d for n, d in enumerate(xt.shape_of(lhs)) if n not in a.lhs_contract), {})
     by_columns = rows < nominal_count((dims[1 - a.rhs_contract[0]],), {})
-    if not isinstance(steps, int) or steps % TURNED or 4 * steps * columns > STACK or rows < MANY_ROWS or not by_columns \
-            or rows * min(steps, panel_steps(chip, 4 * columns)) > FEW_BLOCKS * ROWS_PART:
+    if not isinstance(steps, int) or steps % TURNED or 4 * steps * columns > STACK or rows < MANY_ROWS:
+        return False, None
+    if not by_columns or rows * min(steps, panel_steps(chip, 4 * columns)) > FEW_BLOCKS * ROWS_PART:
         return False, None
     return True, None if source == rhs else xt.dot_general(lhs, source, **(vars(a) | {"rhs_contract": (1,)}))
 

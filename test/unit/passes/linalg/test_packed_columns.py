@@ -13,7 +13,8 @@ from xcc.targets.cpu.pipeline import DECISIONS
 ACCESS = {"rows": "(k, n)", "turned": "(n, k)"}
 
 
-def product(rows: int, steps: int, columns: int, form: str, config: str, block: str = "15, 64", symbolic: str = "") -> str:
+def product(rows: int, steps: int, columns: int, form: str, config: str, block: str = "15, 64",
+            symbolic: str = "") -> str:
     """x w, w read as `form` says; `symbolic`: which of m and n the code does not know."""
     m, n = ("?" if name in symbolic else str(size) for name, size in (("m", rows), ("n", columns)))
     names = [f'"{d}"' if d in symbolic else str(size) for d, size in (("m", rows), ("k", steps), ("n", columns))]
