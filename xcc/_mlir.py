@@ -41,10 +41,14 @@ def _load(name: str) -> Any:
 
 @runtime_checkable
 class Type(Protocol):
-    """A type; `width` is what types of numbers have. Sizes and elements are a view's: ``ir.VectorType(t).shape``."""
+    """A type. `width` is what types of numbers have; `shape` and `element_type` those of vectors, tensors, memrefs."""
 
     @property
     def width(self) -> int: ...
+    @property
+    def shape(self) -> Sequence[int]: ...
+    @property
+    def element_type(self) -> Type: ...
     @property
     def typeid(self) -> object: ...
     def maybe_downcast(self) -> Type: ...
@@ -60,6 +64,10 @@ class Attribute(Protocol):
     def value(self) -> Any: ...
     def __hash__(self) -> int: ...
     def get_named(self, name: str) -> Attribute: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __getitem__(self, at: int | str) -> Any: ...
+    def __contains__(self, name: object) -> bool: ...
 
 
 class AttributeMap(Protocol):
@@ -86,7 +94,7 @@ class Location(Protocol):
 
 @runtime_checkable
 class Value(Protocol):
-    """A result of an operation, or an argument of a block: `owner` is either."""
+    """A result of an operation, or an argument of a block, which has `arg_number`: `owner` is either."""
 
     @property
     def type(self) -> Type: ...
@@ -96,6 +104,8 @@ class Value(Protocol):
     def uses(self) -> Iterator[OpOperand]: ...
     @property
     def location(self) -> Location: ...
+    @property
+    def arg_number(self) -> int: ...
     @property
     def context(self) -> Context: ...
     def get_name(self) -> str: ...
@@ -309,11 +319,16 @@ for _name in OWN_DIALECTS:
 _DIALECTS = ("affine", "amdgpu", "arith", "bufferization", "cf", "func", "gpu", "irdl", "linalg", "llvm", "math",
              "memref", "nvgpu", "nvvm", "openmp", "rocdl", "scf", "tensor", "transform", "ub", "vector")
 
-
-def __getattr__(name: str) -> Any:
-    """``arith_d``, ``linalg_d``, ...: loaded at first use, so that a tool pays for what it touches."""
-    if name.endswith("_d") and name[:-2] in _DIALECTS:
-        module = _load(f"dialects.{name[:-2]}")
-        globals()[name] = module
-        return module
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:       # each by name, so that a name that there is not is an error
+    _dialect: Any = None
+    affine_d = amdgpu_d = arith_d = bufferization_d = cf_d = func_d = gpu_d = irdl_d = linalg_d = llvm_d = _dialect
+    math_d = memref_d = nvgpu_d = nvvm_d = openmp_d = rocdl_d = scf_d = tensor_d = transform_d = ub_d = _dialect
+    vector_d = _dialect
+else:
+    def __getattr__(name: str) -> object:
+        """``arith_d``, ``linalg_d``, ...: loaded at first use, so that a tool pays for what it touches."""
+        if name.endswith("_d") and name[:-2] in _DIALECTS:
+            module = _load(f"dialects.{name[:-2]}")
+            globals()[name] = module
+            return module
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
