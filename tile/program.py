@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Module, ir
+from xcc._mlir import Module, Operation, ir
 from xcc.context import new_context, parse_module, shared_context
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
@@ -58,7 +58,7 @@ class Program:
     dtypes: dict[str, str] = field(default_factory=dict)
 
     @property
-    def func(self) -> Any:
+    def func(self) -> Operation:
         return next(f for f in tile_d.programs_in(self.module)
                     if ir.StringAttr(f.operation.attributes["sym_name"]).value == self.name)
 

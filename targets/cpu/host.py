@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Value, ir
 from xcc.context import shared_context
 from xcc.passes.shared.values import index, op, scalar_attr
 from xcc.passes.upstream import Upstream
@@ -71,7 +71,7 @@ def host_program(program: Program) -> str:
         return lowered(module)
 
 
-def lowered(module: Any) -> str:
+def lowered(module: Module) -> str:
     """LLVM IR text of a `module` of host functions; buffers of fixed shapes are plain pointers."""
     Upstream(pipeline=_LOWERING).run(module, None)  # type: ignore[arg-type]
     return llvm_ir(module)
@@ -80,7 +80,7 @@ def lowered(module: Any) -> str:
 class _Host(HostMemory):
     """Writes one function. `declared`: the kernels that `module` declares so far."""
 
-    def __init__(self, program: Program, module: Any, arguments: list[Any], declared: set[str]) -> None:
+    def __init__(self, program: Program, module: Module, arguments: list[Value], declared: set[str]) -> None:
         super().__init__(program, arguments)
         self.module = module
         self.declared = declared
@@ -88,7 +88,7 @@ class _Host(HostMemory):
         self.codes = {id(s): n for n, s in enumerate(requirements(program), 1)}
         self.places = {id(s): n for n, s in enumerate(collectives(program))}
 
-    def whole(self, block: Any, body: Sequence[Statement]) -> None:
+    def whole(self, block: Block, body: Sequence[Statement]) -> None:
         """`body` as a function, whose only `block` returns 0: each stretch that ends with what can fail in a block."""
         if not any(map(self._can_fail, body)):
             with ir.InsertionPoint.at_block_terminator(block):
