@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 WORKER = Path(__file__).parents[1] / "e2e" / "rank_worker.py"
-SECONDS = 240       # that only a hang takes
+SECONDS = 240
 
 
-def start(task: str, path: Any, ranks: int = 2, worker: Path = WORKER) -> list[Any]:
-    """What the worker prints as each rank; None where it prints nothing."""
+def start(task: str, path: Any, ranks: int = 2, worker: Path = WORKER, seconds: int = SECONDS) -> list[Any]:
+    """What the worker prints as each rank; None where it prints nothing. seconds: that only a hang takes."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -29,7 +29,7 @@ def start(task: str, path: Any, ranks: int = 2, worker: Path = WORKER) -> list[A
     said = []
     try:
         for process in started:
-            out = process.communicate(timeout=SECONDS)[0]
+            out = process.communicate(timeout=seconds)[0]
             said.append(json.loads(out) if out else None)
     finally:
         for process in started:
