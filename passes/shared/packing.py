@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["ROWS_PART", "STACK", "TURNED", "panel_steps"]
 
@@ -12,6 +15,6 @@ TURNED = 16             # steps that are turned together, as many columns or a v
 PANELS = 4              # the part of the L2 cache that is for panels, of which there are two
 
 
-def panel_steps(chip: Any, wide: int) -> int:
+def panel_steps(chip: Chip, wide: int) -> int:
     """Steps of a panel of `wide` bytes a step, at most: longer sums are made in blocks."""
-    return int(chip.l2_bytes) // PANELS // (2 * wide)
+    return chip.l2_bytes // PANELS // (2 * wide)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc import symbolic
 from xcc._mlir import Value
@@ -91,7 +91,7 @@ class DecodedPanel(Panel):
         return DecodedPanel(nest=nest, t=found[0], access=found[1], stored=stored, memref=room_for(nest, stored))
 
     @contextmanager
-    def filled(self, at: dict[int, Ix], rows: Sequence[tuple[Any, int]]) -> Iterator[None]:
+    def filled(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]]) -> Iterator[None]:
         """Decodes the panel; inside, it is read from memory."""
         from xcc.passes.linalg.nests.nests import Nest, Result
 

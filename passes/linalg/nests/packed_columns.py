@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Value, ir, scf_d
 from xcc.passes.linalg.build.buffers import LINE_BYTES, prefetch
@@ -68,9 +68,9 @@ class _Place:
     """Where a panel begins: the index of each loop of the domain (-1: the step) in memory, the columns that there are
     (None: all), and which of the chunk's panels it is."""
 
-    at: dict[int, Any]
-    limit: Any
-    slot: Any
+    at: dict[int, Value]
+    limit: Value | None
+    slot: Value
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class _Packed(Part):
     """A part whose dims are those of a panel, not those of `t`; `loops`: what walks these."""
 
     loops: tuple[int, ...]
-    slot: Any
+    slot: Value
 
     def load(self, b: Builder, memory: Memory, indices: Sequence[Ix]) -> V:
         where = dict(zip(self.loops, indices, strict=True))
@@ -97,11 +97,11 @@ class PackedColumns(Panel):
     stored: Tensor
     memref: Value
     pieces: Pieces
-    low: Any
-    high: Any
+    low: Value
+    high: Value
 
     @staticmethod
-    def of(nest: Nest, ranges: dict[int, tuple[Any, Any]]) -> PackedColumns | None:
+    def of(nest: Nest, ranges: dict[int, tuple[Value, Value | None]]) -> PackedColumns | None:
         """Room for them at the insertion point, the top of the chunk of `ranges`; None where none are wanted."""
         cpu, b, last = nest.schedule.cpu, nest.b, len(nest.dims) - 1
         if not cpu.columns:
@@ -132,7 +132,7 @@ class PackedColumns(Panel):
         return int(self.stored.dims[2])     # type: ignore[arg-type]
 
     @contextmanager
-    def filled(self, at: dict[int, Ix], rows: Sequence[tuple[Any, int]]) -> Iterator[None]:
+    def filled(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]]) -> Iterator[None]:
         """Copies the panel `at`, where it was not along the loops of the one before; inside, it is read from memory,
         and `ev.copied` says what else is copied."""
         ev, b, last = self.nest.ev, self.nest.b, len(self.nest.dims) - 1
@@ -159,14 +159,14 @@ class PackedColumns(Panel):
         axes = at[last].axes
         return _Place(where, axes[0].limit if axes else None, self._slot(where[last]))
 
-    def _slot(self, column: Any) -> Any:
+    def _slot(self, column: Value) -> Value:
         b = self.nest.b
         if not self._two:
             return b.int(0)
         number = b.binary("arith.divui", b.sub(column, self.low), b.int(self._wide))
         return b.binary("arith.remui", number, b.int(2))
 
-    def _next(self, at: dict[int, Ix]) -> tuple[_Place, Any]:
+    def _next(self, at: dict[int, Ix]) -> tuple[_Place, Value]:
         """The panel behind that `at`, and whether there is one in the chunk."""
         b, last, place = self.nest.b, len(self.nest.dims) - 1, self._place(at)
         column = b.add(place.at[last], b.int(self._wide))
@@ -176,7 +176,7 @@ class PackedColumns(Panel):
         there = self._compare(_LESS, column, self.high)
         return _Place({**place.at, last: column}, limit, b.sub(b.int(1), place.slot)), there
 
-    def _rest(self, at: dict[int, Ix], rows: Sequence[tuple[Any, int]], all_pieces: Any) -> None:
+    def _rest(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]], all_pieces: Value) -> None:
         """Copies what is left of the next panel where there were fewer tiles of rows than shares."""
         b, pieces = self.nest.b, self.pieces
         (size, tile), = rows
@@ -188,7 +188,7 @@ class PackedColumns(Panel):
         place, there = self._next(at)
         self._when(there, lambda: self._copy_all(place, done, all_pieces))
 
-    def lines(self, at: dict[int, Ix], tile: Any) -> Callable[[Any], None]:
+    def lines(self, at: dict[int, Ix], tile: Value) -> Callable[[Value], None]:
         """What is done for the panel behind that `at`, called every `line` steps of tile number `tile` of its rows with
         the step."""
         b, pieces = self.nest.b, self.pieces
@@ -196,7 +196,7 @@ class PackedColumns(Panel):
         works = b.pure("arith.andi", b.i1, [there, self._compare(_LESS, tile, b.int(pieces.shares))])
         before = b.mul(tile, b.int(self._steps // pieces.line))
 
-        def call(step: Any) -> None:
+        def call(step: Value) -> None:
             number = b.add(before, b.binary("arith.divui", step, b.int(pieces.line)))
             if self._two:
                 self._when(works, lambda: self._copy(place, number, AHEAD))
@@ -205,7 +205,7 @@ class PackedColumns(Panel):
 
         return call
 
-    def _ask(self, place: _Place, number: Any) -> None:
+    def _ask(self, place: _Place, number: Value) -> None:
         """Asks for part `number` of the lines of a panel that is to be turned; an address past the end is as good as
         any."""
         b, last, each = self.nest.b, len(self.nest.dims) - 1, -(-self._wide // self.pieces.shares)
@@ -215,7 +215,7 @@ class PackedColumns(Panel):
             where = {**place.at, -1: b.add(place.at[-1], step), last: b.add(place.at[last], b.add(first, b.int(n)))}
             prefetch(self.nest.ev.memory.buffers[self.columns.t], [where[d] for d in self.columns.loops], locality=2)
 
-    def _copy_all(self, place: _Place, first: Any, end: Any) -> None:
+    def _copy_all(self, place: _Place, first: Value, end: Value) -> None:
         """Copies the pieces [first, end)."""
         b = self.nest.b
         loop = scf_d.ForOp(first, end, b.int(1), [])
@@ -223,7 +223,7 @@ class PackedColumns(Panel):
             self._copy(place, loop.induction_variable, max(1, BEFORE // self.pieces.rows))
             scf_d.YieldOp([])
 
-    def _copy(self, place: _Place, piece: Any, ahead: int) -> None:
+    def _copy(self, place: _Place, piece: Value, ahead: int) -> None:
         """Copies a piece, and asks for that which is `ahead` pieces behind it; nothing is read there: an address past
         the end is as good as any."""
         b, memory, last, t = self.nest.b, self.nest.ev.memory, len(self.nest.dims) - 1, self.columns.t
@@ -247,12 +247,12 @@ class PackedColumns(Panel):
             where = {**place.at, -1: b.add(later, b.int(n)), last: b.add(place.at[last], b.int(m))}
             prefetch(memory.buffers[t], [where[d] for d in self.columns.loops], locality=2)
 
-    def _compare(self, predicate: int, a: Any, c: Any) -> Any:
+    def _compare(self, predicate: int, a: Value, c: Value) -> Value:
         b = self.nest.b
         return b.pure("arith.cmpi", b.i1, [a, c],
                       predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate))
 
-    def _when(self, condition: Any, body: Callable[[], None]) -> None:
+    def _when(self, condition: Value, body: Callable[[], None]) -> None:
         branch = scf_d.IfOp(condition)
         with ir.InsertionPoint(branch.then_block), self.nest.b.scope():
             body()

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Value, ir, scf_d
 from xcc.passes.linalg.build.buffers import LINE_BYTES, memref_type
@@ -39,10 +39,10 @@ class Panel(ABC):
     always: bool = False
 
     @abstractmethod
-    def filled(self, at: dict[int, Ix], rows: Sequence[tuple[Any, int]]) -> AbstractContextManager[None]:
+    def filled(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]]) -> AbstractContextManager[None]:
         """Fills it where the tile dims outside of `rows` stand `at`; inside, it is read from memory."""
 
-    def around(self, at: dict[int, Ix], rows: Sequence[tuple[Any, int]], tiles: Callable[[], None]) -> None:
+    def around(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]], tiles: Callable[[], None]) -> None:
         """`tiles` of the panel `at`; `rows`: how many there are along some dims, and the rows of a tile."""
         several = True if self.always else self._several(rows)
         if several is None:
@@ -58,11 +58,11 @@ class Panel(ABC):
                 tiles()
                 scf_d.YieldOp([])
 
-    def _with(self, at: dict[int, Ix], rows: Sequence[tuple[Any, int]], tiles: Callable[[], None]) -> None:
+    def _with(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]], tiles: Callable[[], None]) -> None:
         with self.filled(at, rows):
             tiles()
 
-    def _several(self, rows: Sequence[tuple[Any, int]]) -> Any:
+    def _several(self, rows: Sequence[tuple[Value, int]]) -> Value | bool | None:
         """Whether there are several tiles of rows: True, None (there are not), or a condition."""
         b, several = self.nest.b, None
         for size, tile in rows:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, ir
+from xcc._mlir import Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.shared.packing import ROWS_PART, STACK, TURNED, panel_steps
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import producer
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["MANY_ROWS", "before_transpose", "by_rows", "in_place", "scaled_channels", "turned_later"]
 
@@ -37,7 +40,7 @@ def scaled_channels(product: Operation, columns: int) -> tuple[Any, Any] | None:
     return None
 
 
-def in_place(product: Operation) -> Any:
+def in_place(product: Operation) -> Value | None:
     """A product with a vector reads each element of the matrix once, so also one that a transpose would make."""
     a, operands = xt.attrs_of(product), list(product.operands)
     changed = vars(a).copy()
@@ -56,7 +59,7 @@ def in_place(product: Operation) -> Any:
     return None if operands == list(product.operands) else xt.dot_general(*operands, **changed)
 
 
-def turned_later(product: Operation, chip: Any, columns: int) -> tuple[bool, Any]:
+def turned_later(product: Operation, chip: Chip | None, columns: int) -> tuple[bool, Value | None]:
     """Whether the product's kernel is to turn its right side on the way, in panels of so many `columns`, and the
     product that reads that side as it lies, None where it does already.
 
@@ -80,13 +83,13 @@ def turned_later(product: Operation, chip: Any, columns: int) -> tuple[bool, Any
     return True, None if source == rhs else xt.dot_general(lhs, source, **(vars(a) | {"rhs_contract": (1,)}))
 
 
-def _is_input(x: Any) -> bool:
+def _is_input(x: Value) -> bool:
     """Whether `x` is an argument, maybe in another shape."""
     op = producer(x, "reshape")
     return _is_input(op.operands[0]) if op is not None else isinstance(x.owner, ir.Block)
 
 
-def by_rows(product: Operation) -> Any:
+def by_rows(product: Operation) -> Value | None:
     """The product with [.., N, K] on its right as one with [.., K, N]; None where that is not so, or does not pay."""
     a, (lhs, rhs) = xt.attrs_of(product), product.operands
     dims, batch = xt.shape_of(rhs), len(a.rhs_batch)
@@ -104,7 +107,7 @@ def _is_pointwise(op: Operation) -> bool:
     return getattr(xt.op_class(op), "access", "") == "pointwise"
 
 
-def before_transpose(x: Any) -> tuple[Any, tuple[int, ...]]:
+def before_transpose(x: Value) -> tuple[Value, tuple[int, ...]]:
     """What `x` is a transpose of, and its permutation."""
     op = producer(x, "transpose")
     return (x, tuple(range(len(xt.shape_of(x))))) if op is None else (op.operands[0], tuple(xt.attrs_of(op).perm))
