@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xcc._mlir import Module
 from xcc.context import new_context, parse_module
 from xcc.diagnostics import CompilerBug, UserError, XccError, one_line
 from xcc.driver.reproducer import import_command
@@ -32,7 +33,7 @@ FRONTENDS: dict[str, str] = {
 class Source:
     """A module, its weights, and the stage that it is the result of ("" for a fresh import)."""
 
-    module: Any
+    module: Module
     weights: WeightStore
     stage: str
     name: str
@@ -116,7 +117,7 @@ def _load_mlir(path: Path) -> Source:
     return Source(module, _weights_beside(path, module), stage, path.stem)
 
 
-def _weights_beside(path: Path, module: Any) -> WeightStore:
+def _weights_beside(path: Path, module: Module) -> WeightStore:
     """``D/02-linalg.mlir`` reads ``D/02-linalg.safetensors``; no file means no weights. Structure can be looked at
     without their values, which are asked for where they are used."""
     from xcc.passes.walk import ops_where

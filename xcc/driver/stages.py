@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from xcc._mlir import Module
 from xcc.context import describe
 from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.dialects import xt
@@ -46,7 +47,7 @@ class Clock:
             self.add(stage, what, time.perf_counter() - begin)
 
 
-def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify: str = "stage",
+def run_stage(stage: Stage, module: Module, ctx: PassContext, clock: Clock, verify: str = "stage",
               after: Callable[[Pass], None] = lambda _pass: None) -> None:
     """Runs `stage` on `module` in place, `after` behind each pass. Anything but an XccError becomes a CompilerBug that
     names the pass."""
@@ -75,7 +76,7 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _verify(stage: Stage, module: Any) -> None:
+def _verify(stage: Stage, module: Module) -> None:
     module.operation.verify()
     problem = xt.list_problem(module) if stage.name in LIST_OPS_IN else None
     if problem is not None:

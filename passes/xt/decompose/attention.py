@@ -63,14 +63,14 @@ def fused_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) 
     return out if dtype(q) == wide else xt.convert(out, dtype=dtype(q))
 
 
-def simpler_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Any) -> Value | None:
+def simpler_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> Value | None:
     """The same attention with what a kernel need not do taken out of it; None where there is nothing.
 
     A causal mask that hides nothing goes. The only queries of heads that share a key head become queries of one head.
     """
     batch, heads, queries, size = shape(q)
     shared, keys = shape(k)[1:3]
-    attributes: dict[str, Any] = {"scale": a.scale, "softcap": a.softcap, "nan_rows": a.nan_rows}
+    attributes: dict[str, float] = {"scale": a.scale, "softcap": a.softcap, "nan_rows": a.nan_rows}
     beyond = a.causal_offset[0] - (keys - 1)
     if a.causal and isinstance(beyond, int) and beyond >= 0:
         return xt.attention(q, k, v, *([] if mask is None else [mask]), **attributes)
