@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import Operation
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine, expand
 from xcc.interpreter.registry import op
 
 if TYPE_CHECKING:
+    from xcc._mlir import Operation
     from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]

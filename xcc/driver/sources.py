@@ -7,15 +7,17 @@ import re
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Module
 from xcc.context import new_context, parse_module
 from xcc.diagnostics import CompilerBug, UserError, XccError, one_line
 from xcc.driver.reproducer import import_command
 from xcc.frontends.torch.program import is_program
 from xcc.options import CompileOptions
 from xcc.weights import WeightStore
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module
 
 __all__ = ["STAGE_ATTRIBUTE", "Source", "is_reference", "load_source"]
 

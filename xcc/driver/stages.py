@@ -8,9 +8,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Module
 from xcc.context import describe
 from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.dialects import xt
@@ -18,6 +17,9 @@ from xcc.passes.base import Pass, PassContext
 from xcc.passes.legality import check_legal
 from xcc.passes.pipeline import Stage
 from xcc.targets.base import get_target
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module
 
 __all__ = ["Clock", "of_a_user", "run_stage"]
 
