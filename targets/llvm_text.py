@@ -37,9 +37,9 @@ def nested_modules(text: str) -> Iterator[Module]:
     """Each kernel's module, of a module of a kernel stage that has them nested; one that has none is a kernel's
     itself."""
     from xcc._mlir import ir
-    from xcc.context import new_context, parse_module
+    from xcc.context import parse_module, shared_context
 
-    module = parse_module(text, new_context(), "the last stage")
+    module = parse_module(text, shared_context(), "the last stage")
     with module.context:
         nested = [o.operation for o in module.body if o.operation.name == "builtin.module"]
         for op in nested or [module.operation]:

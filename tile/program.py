@@ -9,7 +9,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Attribute, Module, Operation, ir
-from xcc.context import new_context, parse_module
+from xcc.context import new_context, parse_module, shared_context
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
 from xcc.dialects.tile.program import GRID, MULTIPLE, NAME, SIZES, Parameter
@@ -86,7 +86,7 @@ def build(name: str, parameters: Mapping[str, BufferOf | ScalarOf], body: Callab
     grid: one to three sizes, numbers or expressions (docs of `xcc.dialects.tile.program`). The default names are
     numbers that a launch gives. config: what the strategy is not to choose, as {"threads": 128, "stages": 3}. """
     code = getattr(body, "__code__", None)
-    context = new_context()
+    context = shared_context()
     with context, ir.Location.file(code.co_filename, code.co_firstlineno, 1) if code is not None \
             else ir.Location.unknown():
         module = ir.Module.create()

@@ -23,6 +23,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from xcc._mlir import Block, Module, Value, ir
+from xcc.context import shared_context
 from xcc.passes.shared.values import index, op, scalar_attr
 from xcc.passes.upstream import Upstream
 from xcc.runtime.arena import walk
@@ -55,7 +56,7 @@ _COMMUNICATE = """llvm.mlir.global external @xcc_communicate() : !llvm.ptr {
 def host_program(program: Program) -> str:
     """LLVM IR text of ``xcc_main``, and of ``xcc_setup`` and ``xcc_plan`` where they have work, for `program`."""
     functions = {"xcc_main": program.body} | ({"xcc_setup": program.setup} if program.setup else {})
-    with ir.Context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         empty = [f"func.func @{name}(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {{\n"
                  "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}" for name in functions]
         dims = [d for i in program.outputs for d in program.buffers[i].shape]
