@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -120,12 +120,12 @@ def _masked(a: Attrs, scores: Value, mask: Value | None) -> Value:
 
 
 @decomposes("rotary")
-def rotary(a: Any, x: Any, cos: Any, sin: Any) -> Any:
+def rotary(a: Attrs, x: Value, cos: Value, sin: Value) -> Value:
     """Halves (or even and odd elements) turned and put together again."""
     dims = shape(x)
     half = floordiv(dims[-1], 2)
 
-    def f(x: Any, c: Any, s: Any) -> Any:
+    def f(x: Value, c: Value, s: Value) -> Value:
         if a.interleaved:
             pairs = xt.reshape(x, shape=(*dims[:-1], half, 2))
             first, second = (xt.reshape(take(pairs, -1, i, i + 1), shape=(*dims[:-1], half)) for i in (0, 1))
