@@ -6,7 +6,7 @@ product knows of the three segments in which a slice far behind it wants its col
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,11 +132,11 @@ class Sites:
             known[p] = None
             work.append((value, p))
 
-    def nbytes_of_weights(self, nbytes: Any) -> int:
+    def nbytes_of_weights(self, nbytes: Callable[[TensorType], int]) -> int:
         """The bytes of all weights that are read by the ops themselves."""
         return sum({s.view.a.name: nbytes(s.view.results[0]) for s in self.all if s.view.name == "weight"}.values())
 
-    def nbytes_inside(self, nbytes: Any) -> int:
+    def nbytes_inside(self, nbytes: Callable[[TensorType], int]) -> int:
         """Those of weights that regions alone read, which each rank holds whole."""
         return sum(map(nbytes, self.inside().values()))
 
