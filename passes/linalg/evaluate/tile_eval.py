@@ -72,10 +72,10 @@ class Evaluator:
         if found is not None:
             assert isinstance(found, V)
             return found
-        if t.producer is None:
-            return self.b.remember(key, self._leaf(t, indices))
         if t in self.kept:
             return self.b.remember(key, self.kept[t].load(self.b, self.memory, indices))
+        if t.producer is None:
+            return self.b.remember(key, self._leaf(t, indices))
         waiting = self.parking.find(t, indices)
         if waiting is not None:
             return self.b.remember(key, waiting)
