@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.walk import ops_where
@@ -97,7 +96,7 @@ def kept(op: Operation) -> bool:
         return False
     if any(u.block != op.block for u in users):
         return True
-    found: set[Any] = set()
+    found: set[Operation] = set()
     _roots(op, op.block, found, set())
     cost = cost_of(op)
     if cost >= DEAR and (len(found) > 1 or any(_stretches(u) for u in users)):

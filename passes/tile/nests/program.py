@@ -51,11 +51,11 @@ class Retiler:
 
     def __init__(self, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> None:
         self.vector_bytes, self.lanes, self.dots = vector_bytes, vector_bytes // 4, dots
-        self.values: dict[Any, Any] = {}
-        self.kept: dict[Any, Kept] = {}
-        self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on
+        self.values: dict[Value, Value] = {}
+        self.kept: dict[Value, Kept] = {}
+        self.targets: dict[Value, Kept] = {}      # where a value is to be kept that a loop carries on
         self.private: dict[Any, Private] = {}   # copies of buffers that instances only update
-        self.slots: dict[Any, Slots] = {}       # operands of products that instances share, by product and number
+        self.slots: dict[tuple[Operation, int], Slots] = {}      # operands that instances share: product, number
         self.bytes = 0
         self.wholes = Wholes()
         self.whole = False          # all masks let everything through
@@ -173,7 +173,7 @@ class Retiler:
         steps = [width if d == lane else 1 for d in dims]
 
         def inside(coords: list[Value | int]) -> None:
-            places: list[Any] = [0] * len(shape)
+            places: list[Value | int] = [0] * len(shape)
             for d, c in zip(dims, coords, strict=True):
                 places[d] = c
             body(tuple(places), lane, width)

@@ -139,7 +139,7 @@ def _reduction(r: Retiler, source: Operation) -> None:
 
 
 def _coords(rank: int, *parts: Mapping[int, Value | int]) -> Coords:
-    out: list[Any] = [0] * rank
+    out: list[Value | int] = [0] * rank
     for part in parts:
         for d, c in part.items():
             out[d] = c
@@ -166,7 +166,7 @@ def _beside(r: Retiler, value: Value, at: dict[int, int], dims: list[int], lane:
     def body(places: list[Value | int], carried: list[Value]) -> list[Value]:
         where = _coords(len(shape), at, dict(zip(dims, places, strict=True)))
         each = len(carried) // parts
-        out: list[Any] = []
+        out: list[Value] = []
         for n in range(parts):
             there = tuple(add(c, n * width) if d == lane else c for d, c in enumerate(where))
             out += fold.step(carried[n * each:(n + 1) * each], Pieces(r).of(value, there, lane, width))
