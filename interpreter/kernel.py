@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from io import StringIO
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Attribute, Module, Operation, Type, Value, WalkResult, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.faults import Report
 from xcc.interpreter.machine import Machine, Options
@@ -28,7 +30,7 @@ class Block:
 
     def __init__(self, arguments: list[int]) -> None:
         self.arguments = arguments
-        self.steps: list[tuple[Any, tuple[int, ...], tuple[int, ...], Any]] = []
+        self.steps: list[tuple[Any, tuple[int, ...], tuple[int, ...], _Source]] = []
         self.yields: tuple[int, ...] = ()
 
     def run(self, machine: Machine, arguments: Sequence[Any] = ()) -> list[Any]:
@@ -49,16 +51,18 @@ class Block:
 
 
 class _Source:
-    """An op's text for messages, made when asked for."""
+    """An op's text for messages, made when asked for, with the names of values in `kernel`."""
 
-    def __init__(self, op: Operation) -> None:
-        self._op = op
+    def __init__(self, op: Operation, kernel: Kernel) -> None:
+        self._op, self._kernel = op, kernel
         self.name: str = op.operation.name
         self._text = ""
 
     def __call__(self) -> str:
         if not self._text:
-            line = str(self._op).split("\n", 1)[0]
+            text = StringIO()
+            self._op.operation.print(state=self._kernel.names, file=text)
+            line = text.getvalue().split("\n", 1)[0]
             self._text = f"{line} [{self._op.location}]"
         return self._text
 
@@ -66,8 +70,8 @@ class _Source:
 class Kernel:
     """A `gpu.func` ready to run. Handlers call `slot`, `block` and `space` while it is compiled."""
 
-    def __init__(self, function: Any) -> None:
-        self._slots: dict[Any, int] = {}
+    def __init__(self, function: Operation) -> None:
+        self._slots: dict[Value, int] = {}
         self._unknown: dict[str, int] = {}
         self.function = function
         self.granule = 4
@@ -84,6 +88,11 @@ class Kernel:
     @property
     def name(self) -> str:
         return ir.StringAttr(self.function.attributes["sym_name"]).value
+
+    @cached_property
+    def names(self) -> Any:
+        """The names of its values in texts, which take long to find in a long kernel."""
+        return ir.AsmState(self.function.operation)
 
     @property
     def slot_count(self) -> int:
@@ -126,10 +135,11 @@ class Kernel:
             runner = handler(op, self)
             if runner is not None:
                 out.steps.append((runner, tuple(self.slot(o) for o in op.operands),
-                                  tuple(self.slot(r) for r in op.results), _Source(op)))
+                                  tuple(self.slot(r) for r in op.results), _Source(op, self)))
         return out
 
-    def run(self, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: Sequence[Any],
+    def run(self, grid: tuple[int, int, int], block: tuple[int, int, int],
+            arguments: Sequence[int | np.ndarray[Any, Any]],
             options: Options, dynamic_shared: int = 0) -> Report:
         """Executes the grid. `arguments`: numpy arrays (changed in place) for memrefs, ints for scalars."""
         report = Report()
@@ -149,7 +159,8 @@ class Kernel:
                 report.shared_bytes = machine.shared_bytes
         return report
 
-    def _bind(self, arguments: Sequence[Any]) -> list[tuple[Any, Any, Sequence[int] | None]]:
+    def _bind(self, arguments: Sequence[int | np.ndarray[Any, Any]]
+              ) -> list[tuple[Type, int | np.ndarray[Any, Any], Sequence[int] | None]]:
         """(type, argument, shape) of every parameter; the shape of a memref where the kernel's attributes give it."""
         if len(arguments) != len(self.parameters):
             raise UserError(f"kernel {self.name} takes {len(self.parameters)} arguments, {len(arguments)} were given")
@@ -163,7 +174,8 @@ class Kernel:
         shapes += [None] * (len(arguments) - len(shapes))
         return list(zip(self.parameters, arguments, shapes, strict=False))
 
-    def _argument(self, number: int, type_: Any, value: Any, options: Options, shape: Sequence[int] | None) -> Any:
+    def _argument(self, number: int, type_: Type, value: int | np.ndarray[Any, Any], options: Options,
+                  shape: Sequence[int] | None) -> MemRef | np.ndarray[Any, Any]:
         if not isinstance(type_, ir.MemRefType):
             return np.full(1, value, dtype_of(type_))
         dtype, name = dtype_of(type_), f"argument {number} of {self.name}"
@@ -188,16 +200,16 @@ class Kernel:
                       contiguous_strides(sizes))
 
 
-def _dim(attr: Any) -> symbolic.Dim:
+def _dim(attr: Attribute) -> symbolic.Dim:
     """A dim of ``xt.arg_dims``: an integer or text."""
     return symbolic.parse(attr.value) if isinstance(attr, ir.StringAttr) else int(ir.IntegerAttr(attr).value)
 
 
-def find_kernel(module: Module, name: str) -> Any:
+def find_kernel(module: Module, name: str) -> Operation:
     """The function `name` of `module`, a gpu.func where there is one; UserError when there is none."""
     found = []
 
-    def visit(op: Operation) -> Any:
+    def visit(op: Operation) -> WalkResult:
         if op.name in ("gpu.func", "func.func") and ir.StringAttr(op.attributes["sym_name"]).value == name:
             found.append(op.opview)
         return ir.WalkResult.ADVANCE
@@ -209,7 +221,7 @@ def find_kernel(module: Module, name: str) -> Any:
 
 
 def run_kernel(module: Module, name: str, grid: tuple[int, int, int], block: tuple[int, int, int],
-               buffers: Sequence[Array], scalars: Sequence[Any] = (), options: Options | None = None,
+               buffers: Sequence[Array], scalars: Sequence[int] = (), options: Options | None = None,
                dynamic_shared: int = 0) -> Report:
     """Runs the kernel `name` of `module` (text, or an ir.Module at stage `gpu`); `buffers` are changed in place.
 

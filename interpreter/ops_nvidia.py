@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import Buffer, MemRef
@@ -15,6 +16,9 @@ from xcc.interpreter.ops_gpu import shuffle_source, shuffled
 from xcc.interpreter.ops_memref import note_shared
 from xcc.interpreter.registry import op
 from xcc.interpreter.types import dtype_of
+
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +41,7 @@ def _shuffle(source: Any, _: Any) -> Any:
 
 
 @op("nvgpu.ldmatrix")
-def _ldmatrix(source: Any, kernel: Any) -> Any:
+def _ldmatrix(source: Operation, kernel: Kernel) -> Any:
     note_shared(kernel, source.operands[0].type)
     dtype = dtype_of(source.result.type)
     tiles = int(ir.IntegerAttr(source.attributes["numTiles"]).value)
@@ -74,14 +78,25 @@ class PendingCopy:
     group: int = -1
 
     def touches(self, buffer: Buffer, byte: Array, size: int) -> bool:
+        """Whether accesses of `size` bytes from `byte` on overlap it."""
         if buffer is not self.target.buffer:
             return False
+        first, covered = self._bytes
+        near = byte[(byte > first - size) & (byte < first + len(covered))]
+        at = near[:, None] + np.arange(size) - first
+        return bool(covered[at[(at >= 0) & (at < len(covered))]].any())
+
+    @cached_property
+    def _bytes(self) -> tuple[int, Array]:
+        """The first byte that it writes, and which from there on."""
         item = self.target.dtype.itemsize
         start = np.broadcast_to(self.at, self.mask.shape)[self.mask] * item
-        covered = np.zeros(len(buffer.data) + 1, np.int8)
-        for offset in range(self.values.shape[1] * item):
-            covered[start + offset] = 1
-        return bool(covered[byte[:, None] + np.arange(size)].any())
+        if not len(start):
+            return 0, np.zeros(0, bool)
+        first, width = int(start.min()), self.values.shape[1] * item
+        covered = np.zeros(int(start.max()) + width - first, bool)
+        covered[(start - first)[:, None] + np.arange(width)] = True
+        return first, covered
 
 
 @op("nvgpu.device_async_copy")
@@ -111,10 +126,10 @@ def _async_copy(source: Any, kernel: Any) -> Any:
 
 
 @op("nvgpu.device_async_create_group", "nvvm.cp.async.commit.group")
-def _create_group(source: Any, _: Any) -> Any:
+def _create_group(source: Operation, _: Kernel) -> Any:
     token = len(source.results) > 0
 
-    def run(machine: Machine, *tokens: Any) -> Any:
+    def run(machine: Machine, *tokens: np.ndarray[Any, Any]) -> Any:
         machine.copy_groups += 1
         for copy in machine.pending:
             if copy.group < 0:
@@ -124,12 +139,12 @@ def _create_group(source: Any, _: Any) -> Any:
 
 
 @op("nvgpu.device_async_wait", "nvvm.cp.async.wait.group")
-def _async_wait(source: Any, _: Any) -> Any:
+def _async_wait(source: Operation, _: Kernel) -> Any:
     attributes = source.attributes
     name = "numGroups" if "numGroups" in attributes else "n"
     left = int(ir.IntegerAttr(attributes[name]).value) if name in attributes else 0
 
-    def run(machine: Machine, *tokens: Any) -> tuple[()]:
+    def run(machine: Machine, *tokens: np.ndarray[Any, Any]) -> tuple[()]:
         done = machine.copy_groups - left
         ready = [c for c in machine.pending if 0 <= c.group <= done]
         machine.pending = [c for c in machine.pending if not 0 <= c.group <= done]

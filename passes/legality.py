@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import CompilerBug
 from xcc.passes.legal_ops import LEGAL, LEGAL_IN_MAIN
 from xcc.passes.walk import ops_where
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module, Operation
 
 __all__ = ["check_legal", "illegal_ops"]
 
@@ -21,7 +24,7 @@ def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     return cache(lambda name: pattern.fullmatch(name) is not None)
 
 
-def illegal_ops(module: Any, stage: str, own: Mapping[str, tuple[str, ...]]) -> list[Any]:
+def illegal_ops(module: Module, stage: str, own: Mapping[str, tuple[str, ...]]) -> list[Any]:
     """The ops of `module` that must not be left after `stage`; `own`: what is legal in the target's own stages."""
     legal = LEGAL.get(stage) or own.get(stage)
     if legal is None:
@@ -34,12 +37,12 @@ def illegal_ops(module: Any, stage: str, own: Mapping[str, tuple[str, ...]]) -> 
     return found
 
 
-def _not_matching(root: Any, patterns: tuple[str, ...]) -> list[Any]:
+def _not_matching(root: Operation, patterns: tuple[str, ...]) -> list[Any]:
     legal = _matcher(patterns)
     return ops_where(root, lambda op: not legal(op.name))
 
 
-def check_legal(module: Any, stage: str, own: Mapping[str, tuple[str, ...]]) -> None:
+def check_legal(module: Module, stage: str, own: Mapping[str, tuple[str, ...]]) -> None:
     """CompilerBug that lists the ops (name, times, first location) that `stage` should have removed."""
     seen: dict[str, list[Any]] = {}
     for op in illegal_ops(module, stage, own):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module
 
 
 @register_pass
@@ -20,7 +23,7 @@ class TestFail(Pass):
     name: ClassVar[str] = "test-fail"
     how: str = "abort"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if self.how == "abort":
             os.abort()
         if self.how == "hang":

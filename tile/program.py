@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Module, ir
-from xcc.context import new_context, parse_module
+from xcc._mlir import Attribute, Module, Operation, ir
+from xcc.context import new_context, parse_module, shared_context
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
 from xcc.dialects.tile.program import GRID, MULTIPLE, NAME, SIZES, Parameter
@@ -58,7 +58,7 @@ class Program:
     dtypes: dict[str, str] = field(default_factory=dict)
 
     @property
-    def func(self) -> Any:
+    def func(self) -> Operation:
         return next(f for f in tile_d.programs_in(self.module)
                     if ir.StringAttr(f.operation.attributes["sym_name"]).value == self.name)
 
@@ -86,7 +86,7 @@ def build(name: str, parameters: Mapping[str, BufferOf | ScalarOf], body: Callab
     grid: one to three sizes, numbers or expressions (docs of `xcc.dialects.tile.program`). The default names are
     numbers that a launch gives. config: what the strategy is not to choose, as {"threads": 128, "stages": 3}. """
     code = getattr(body, "__code__", None)
-    context = new_context()
+    context = shared_context()
     with context, ir.Location.file(code.co_filename, code.co_firstlineno, 1) if code is not None \
             else ir.Location.unknown():
         module = ir.Module.create()
@@ -102,7 +102,7 @@ def build(name: str, parameters: Mapping[str, BufferOf | ScalarOf], body: Callab
 
 
 def _function(module: Module, name: str, parameters: Mapping[str, BufferOf | ScalarOf], grid: Sequence[int | str],
-              config: Mapping[str, int]) -> Any:
+              config: Mapping[str, int]) -> Operation:
     types = [ir.Type.parse(p.text() if isinstance(p, BufferOf) else signless(p.dtype)) for p in parameters.values()]
     i64 = ir.IntegerType.get_signless(64)
     attributes = {
@@ -118,7 +118,7 @@ def _function(module: Module, name: str, parameters: Mapping[str, BufferOf | Sca
     return func
 
 
-def _argument(name: str, p: BufferOf | ScalarOf) -> Any:
+def _argument(name: str, p: BufferOf | ScalarOf) -> Attribute:
     out = {NAME: ir.StringAttr.get(name)}
     if isinstance(p, BufferOf) and any(isinstance(n, str) for n in p.shape):
         out[SIZES] = dims_attr([n if isinstance(n, int) else symbolic.sym(n if isinstance(n, str) else f"{name}_{d}")

@@ -13,7 +13,7 @@ where LLVM does not move loads itself. Dropped, each operation is of whole tiles
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -45,8 +45,8 @@ class _Epilogues:
 
     def __init__(self, k: TileKernel, registers: int, ahead: int) -> None:
         self.k, self.registers, self.most_ahead = k, registers, ahead
-        self.streamed: dict[Any, bool] = {}
-        self.computed: dict[Any, bool] = {}
+        self.streamed: dict[Operation, bool] = {}
+        self.computed: dict[Operation, bool] = {}
 
     def mark(self) -> None:
         for store in self.k.ops("vector.transfer_write"):
@@ -60,7 +60,7 @@ class _Epilogues:
             if ahead:
                 set_int(store, AHEAD, ahead)
 
-    def _waiting(self, value: Value) -> list[Any]:
+    def _waiting(self, value: Value) -> list[Operation]:
         """The operations that `value` is computed by which may wait for its stores."""
         op = owner(value)
         if op is None or not self._streams(op):
@@ -104,7 +104,7 @@ class _Epilogues:
         if op not in self.computed:
             self.computed[op] = op.name in ("scf.for", "vector.contract") or (
                 (op.name == CONVERT or is_elementwise(op))
-                and any(owner(v) is not None and self._computed(owner(v)) for v in op.operands))
+                and any((maker := owner(v)) is not None and self._computed(maker) for v in op.operands))
         return self.computed[op]
 
     def _ahead(self, store: Operation) -> int:

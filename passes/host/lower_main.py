@@ -122,7 +122,7 @@ class _Lowering(ValueBuffers):
         """The weight that a state begins as; "" for one of zeros, which needs no place in the artifact."""
         return weight if np.ascontiguousarray(self.weights[weight]).reshape(-1).view(np.uint8).any() else ""
 
-    def block(self, block: Block, targets: Sequence[int], replaced: Mapping[int, Any]) -> tuple[Statement, ...]:
+    def block(self, block: Block, targets: Sequence[int], replaced: Mapping[int, Value]) -> tuple[Statement, ...]:
         """The statements of `block`; what it yields ends up in the buffers `targets`.
 
         `replaced` has for some of them the argument whose memory it is.
@@ -253,7 +253,7 @@ class _Lowering(ValueBuffers):
             raise CompilerBug(f"xt.{name} along an inner dim in @main after kernels were formed, at {op.location}")
         return [statement_of(name, a, self.buffer_of[op.operands[0]], self.target(op.results[0]))]
 
-    def fail(self, op: Any) -> list[Statement]:
+    def fail(self, op: Operation) -> list[Statement]:
         for v in op.results:
             self.target(v)
         return [Require(0, 1, xt.attrs_of(op).message)]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Module, Operation, owner_op
+from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
@@ -21,9 +21,19 @@ from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, products, replace
 from xcc.passes.xt.products.panels import pack_columns, panel_width, static_shape
-from xcc.passes.xt.products.product_sides import MANY_ROWS, before_transpose, by_rows, in_place, scaled_channels
+from xcc.passes.xt.products.product_sides import (
+    MANY_ROWS,
+    before_transpose,
+    by_rows,
+    in_place,
+    scaled_channels,
+    turned_later,
+)
 from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
 from xcc.weights import WeightStore
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["PackWeights"]
 
@@ -40,8 +50,9 @@ class PackWeights(Pass):
             ``convolution(x, w') {filter = "OHWIo"}`` with w': [O / P, h, w, I, P], where P divides O
 
     A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
-    transpose that makes it where there is one, or where there are enough rows to multiply it with. A vector multiplies
-    what the transpose reads. A computed filter is brought into panels in the same way.
+    transpose that makes it where there is one, or where there are enough rows to multiply it with; an input of the
+    model that few blocks of rows multiply is left to the product's kernel (pack-columns). A vector multiplies what the
+    transpose reads. A computed filter is brought into panels in the same way.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded.
@@ -60,7 +71,7 @@ class PackWeights(Pass):
     def run(self, module: Module, ctx: PassContext) -> None:
         width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
         dot = dot_products_of(ctx.chip, self.dot)
-        packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot)
+        packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot, ctx.chip)
         with module.context:
             for op in products(module):
                 with at(op):
@@ -78,11 +89,11 @@ class PackWeights(Pass):
 class _Packer:
     """`weights`: a text alone has names, no data."""
 
-    def __init__(self, weights: Any, width: int, dot: Sequence[DotProduct]) -> None:
-        self.weights, self.width, self.dot = weights, width, dot
-        self.packed: dict[tuple[str, str], Any] = {}
+    def __init__(self, weights: WeightStore, width: int, dot: Sequence[DotProduct], chip: Chip | None) -> None:
+        self.weights, self.width, self.dot, self.chip = weights, width, dot, chip
+        self.packed: dict[tuple[str, str], str] = {}
 
-    def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Any:
+    def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Value:
         """The weight operand of `op` rearranged; one entry for all who want it so."""
         source, store = op.operands[1], self.weights
         name = xt.attrs_of(owner_op(source)).name
@@ -95,7 +106,7 @@ class _Packer:
         kinds = tuple(xt.TensorType.of(v).dtype for v in op.operands)
         return next((d.group for d in self.dot if kinds in d.types), 1)
 
-    def product(self, op: Operation) -> Any:
+    def product(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
         last = len(xt.shape_of(op.operands[0])) - 1
         if shape is None or len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
@@ -120,7 +131,7 @@ class _Packer:
         x = _filled(op.operands[0], groups * group - depth)
         return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
 
-    def decoded(self, op: Operation) -> Any:
+    def decoded(self, op: Operation) -> Value | None:
         """A product with what is decoded from narrow weights: these are packed, where that adds few bytes."""
         a, shape, w = xt.attrs_of(op), static_shape(op.operands[1]), op.operands[1]
         if shape is None:
@@ -134,15 +145,14 @@ class _Packer:
         if len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
             return None
         transposed = a.rhs_contract[0] == 1
-        if transposed:
-            w = made_with(w, permute(2, (1, 0)))
-        panels = None if w is None else self._panels(w, shape[1 - a.rhs_contract[0]])
+        rhs = made_with(w, permute(2, (1, 0))) if transposed else w
+        panels = None if rhs is None else self._panels(rhs, shape[1 - a.rhs_contract[0]])
         if panels is not None:
             columns = shape[1 - a.rhs_contract[0]]
             return xt.packed_matmul(op.operands[0], panels, columns=columns, dtype=a.dtype)
-        return xt.dot_general(op.operands[0], w, **(vars(a) | {"rhs_contract": (0,)})) if transposed and w else None
+        return xt.dot_general(op.operands[0], rhs, **(vars(a) | {"rhs_contract": (0,)})) if transposed and rhs else None
 
-    def _panels(self, w: Any, columns: int, exact: bool = False) -> Any:
+    def _panels(self, w: Value, columns: int, exact: bool = False) -> Value | None:
         """`w` in panels of its last dim; None where it is one panel, or would get many columns more."""
         half, last = self.width // 2, len(xt.shape_of(w)) - 1
         widths = [p for p in (self.width, self.width + half, half) if p < columns
@@ -150,14 +160,21 @@ class _Packer:
         if not widths:
             return None
         width = min(widths, key=lambda p: -columns % p)
+        moved: Value | None = w
         for move in (pad_end(last + 1, last, -columns % width), split(last + 1, last, width),
                      permute(last + 2, (last, *range(last), last + 1))):
-            w = None if w is None else made_with(w, move)
-        return w
+            moved = None if moved is None else made_with(moved, move)
+        return moved
 
-    def computed(self, op: Operation) -> Any:
+    def computed(self, op: Operation) -> Value | None:
         """A product of computed values."""
-        return (in_place(op) or by_rows(op)) if self.group(op) == 1 else self.grouped(op)
+        if self.group(op) != 1:
+            return self.grouped(op)
+        found = in_place(op)
+        if found is not None:
+            return found
+        later, turned = turned_later(op, self.chip, self.width)
+        return turned if later else by_rows(op)
 
     def grouped(self, op: Operation) -> Any:
         """A product of computed values: the left one split, the right one transposed, so that groups lie together.
@@ -186,7 +203,7 @@ class _Packer:
         return xt.dot_general(left, right, lhs_batch=a.lhs_batch, rhs_batch=a.rhs_batch, dtype=a.dtype,
                               lhs_contract=(last - 1, last), rhs_contract=(batch, batch + 2))
 
-    def convolution(self, op: Operation) -> Any:
+    def convolution(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
         if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or shape is None:
             return None
@@ -209,7 +226,7 @@ class _Packer:
         w = self.weight(op, f"panels{width}x{group}", (outputs // width, *kernel, groups, width, group), pack)
         return xt.convolution(_filled(op.operands[0], groups * group - inputs), w, filter="OHWIoi", **rest)
 
-    def filter(self, op: Operation) -> Any:
+    def filter(self, op: Operation) -> Value | None:
         """A convolution with a computed filter, which a transpose brings into panels: the one that makes it, where
         there is one, or one more where each element of the filter multiplies enough pixels."""
         a, w = xt.attrs_of(op), op.operands[1]
@@ -235,7 +252,7 @@ class _Packer:
         return 0 if outputs <= width and group == 1 else width
 
 
-def _filled(x: Any, extra: int) -> Any:
+def _filled(x: Value, extra: int) -> Value:
     """`x` with `extra` zeros more in its last dim; a padding before it makes them too, where it is stored."""
     if not extra:
         return x

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.evaluate.depth_blocks import each_block, store_partial
 from xcc.passes.linalg.evaluate.keep import kept_parts
@@ -19,6 +19,8 @@ from xcc.passes.linalg.nests.border import BorderedResult
 from xcc.passes.linalg.nests.dealt_rows import DealtRows
 from xcc.passes.linalg.nests.decoded_panels import DecodedPanel
 from xcc.passes.linalg.nests.forall import forall
+from xcc.passes.linalg.nests.packed_columns import PackedColumns
+from xcc.passes.linalg.nests.panels import Panel
 from xcc.passes.linalg.nests.strips import Strips, product_in_strips
 from xcc.passes.linalg.nests.tile_loops import TileLoops
 from xcc.passes.linalg.schedule.schedule import Schedule
@@ -53,7 +55,7 @@ class Nest:
         # where the last tiles are peeled; masks would be in a product's innermost loop
         self.peels = schedule.tail == "peel" and contraction_of(ev.kernel) is not None
         self.loops = TileLoops(self.b, schedule, len(self.dims) - 1, not self.peels)
-        self.panel: DecodedPanel | None = None
+        self.panel: Panel | None = None
 
     def emit(self) -> None:
         tiled = [d for d in self.schedule.chunks or self.schedule.order if self.schedule.block[d]]
@@ -89,7 +91,7 @@ class Nest:
                 self.ev.parking.on_stack()
             self._chunk(ranges)
 
-    def _range(self, d: int, low: Any, end: Any = None) -> tuple[Any, Any]:
+    def _range(self, d: int, low: Value, end: Value | None = None) -> tuple[Value, Value | None]:
         """Where the chunk that begins at `low` of dim d begins and ends; None: a whole block further on. `end`: of the
         chunk's part of the dim, which begins at any tile."""
         size, step, b = self.dims[d], self.schedule.block[d], self.b
@@ -104,7 +106,7 @@ class Nest:
         high = b.binary("arith.minsi", b.add(low, b.int(step)), b.dim(size))
         return low, high if end is None else b.binary("arith.maxsi", low, b.binary("arith.minsi", high, end))
 
-    def _one_by_one(self, low: Any, high: Any, step: int, body: Callable[[Any], None]) -> None:
+    def _one_by_one(self, low: Value, high: Value, step: int, body: Callable[[Any], None]) -> None:
         """`body` for each of some known indices: a forall stands in no loop."""
         first, end = self.b.as_int(low), self.b.as_int(high)
         assert first is not None and end is not None
@@ -123,7 +125,7 @@ class Nest:
         with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), self.b.scope():
             self._chunk({})
 
-    def _chunk(self, ranges: dict[int, tuple[Any, Any]]) -> None:
+    def _chunk(self, ranges: dict[int, tuple[Value, Value | None]]) -> None:
         """What the chunk keeps, then its tiles."""
         for part, kept in zip(kept_parts(self.ev.kernel, self.schedule, self.results[0].t, self.ev.memory, ranges),
                               self.schedule.cpu.kept, strict=True):
@@ -134,7 +136,7 @@ class Nest:
                 nest = Nest(self.ev, plan, part.dims, [Result(part.t, part.memref, None)], part.origin)
                 nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
             self.ev.kept[part.t] = part
-        self.panel = DecodedPanel.of(self)
+        self.panel = DecodedPanel.of(self) or PackedColumns.of(self, ranges)
         copy = room_for_rows(self.ev, self.schedule.block[0]) if self.schedule.cpu.staged else None
         if self.schedule.cpu.depth and self.ev.block is None:
             each_block(self.ev, self.results[0].memref, self.schedule.cpu.depth, self.loops.loop,
@@ -143,7 +145,7 @@ class Nest:
             self._block(ranges, copy)
         self.ev.kept.clear()
 
-    def _block(self, ranges: dict[int, tuple[Any, Any]], copy: Any) -> None:
+    def _block(self, ranges: dict[int, tuple[Value, Value | None]], copy: Value | None) -> None:
         """The tiles of a chunk, for all steps of a product or a block of them. `copy`: where staged rows go."""
         def tiles() -> None:
             self._tiles(list(self.schedule.order), {}, ranges)
@@ -153,7 +155,7 @@ class Nest:
         else:
             tiles()
 
-    def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
+    def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Value, Value | None]]) -> None:
         """Loops over the dims of `order` around the tiles; `ranges` are the forall's chunks."""
         self.ev.progress = self._progress(at, ranges) if self.schedule.cpu.shares else None
         if not order:
@@ -166,7 +168,8 @@ class Nest:
 
         def inner(i: Ix) -> None:
             if self.panel is not None and d + 1 == len(self.dims) and rest:
-                self.panel.around(i, self._rows(rest, ranges), lambda: self._tiles(rest, {**at, d: i}, ranges))
+                self.panel.around({**at, d: i}, self._rows(rest, ranges),
+                                  lambda: self._tiles(rest, {**at, d: i}, ranges))
             else:
                 self._tiles(rest, {**at, d: i}, ranges)
 
@@ -200,7 +203,7 @@ class Nest:
         else:
             self.loops.peeled(d, zero, self.b.dim(size), inner)
 
-    def _rows(self, order: list[int], ranges: dict[int, tuple[Any, Any]]) -> list[tuple[Any, int]]:
+    def _rows(self, order: list[int], ranges: dict[int, tuple[Value, Any]]) -> list[tuple[Value, int]]:
         """How far the loops over the dims of `order` go, and their steps."""
         out = []
         for d in order:
@@ -209,13 +212,16 @@ class Nest:
                         self.schedule.vector[d]))
         return out
 
-    def _tile(self, at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
+    def _tile(self, at: dict[int, Ix], ranges: dict[int, tuple[Value, Value | None]]) -> None:
         """The tile at `at`."""
         if self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
             Strips(self.ev, self.product, self.store).emit(at)
             return
         if self.ev.staged is not None:
             self.ev.fetches = [self.ev.staged.lines(self.ev, [at[0], at[1]])]
+        if isinstance(self.panel, PackedColumns) and self.panel.pieces.shares and self.ev.progress is not None:
+            self.ev.fetches = [*(self.ev.fetches if self.ev.staged is not None else ()),
+                               self.panel.lines(at, self.ev.progress)]
         if self.ev.block is not None and not self.ev.block.final:
             store_partial(self.ev, [at[d] for d in range(len(self.dims))])
             return
@@ -231,7 +237,7 @@ class Nest:
         return self.product is not None and d + 1 < len(self.dims) and isinstance(size, int) and size > lanes > 1 \
             and size % lanes != 0
 
-    def _progress(self, at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> Any:
+    def _progress(self, at: dict[int, Ix], ranges: dict[int, tuple[Value, Value | None]]) -> Value | None:
         """Which tile of its chunk the first dim inside the loop over panels stands at; None outside of it."""
         order = self.schedule.order
         d = next((d for d in order[order.index(len(order) - 1) + 1:] if d in at), None)

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from xcc._mlir import Module, ir
+from xcc._mlir import Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.linalg.schedule.schedule_parts import CpuPart, Kept, entries_of, values_of
 
-__all__ = ["AHEAD", "DECODED", "DEPTH", "KEPT", "OF_LOOPS", "PACKED", "PARKED", "PARTS", "PEELED", "PREFETCH", "SHARES",
-           "SPLITS", "STREAM", "STREAMED", "STRIPS", "count_of", "decide", "decided", "keep", "op_number", "scheduled"]
+__all__ = ["AHEAD", "COLUMNS", "DECODED", "DEPTH", "KEPT", "OF_LOOPS", "PACKED", "PARKED", "PARTS", "PEELED",
+           "PREFETCH", "SHARES", "SPLITS", "STREAM", "STREAMED", "STRIPS", "count_of", "decide", "decided", "keep",
+           "op_number", "scheduled"]
 
-DEPTH, PACKED, DECODED, STRIPS = "xcc.depth", "xcc.packed", "xcc.decoded", "xcc.strips"
+DEPTH, PACKED, COLUMNS, DECODED, STRIPS = "xcc.depth", "xcc.packed", "xcc.columns", "xcc.decoded", "xcc.strips"
 PREFETCH, SHARES = "xcc.prefetch", "xcc.shares"
 """Of a product."""
 KEPT, PARKED = "xcc.kept", "xcc.parked"
@@ -31,7 +31,7 @@ OF_LOOPS = (PEELED, PARTS, AHEAD, STREAM, SPLITS, STREAMED)
 """Of the function."""
 
 
-def scheduled(module: Module) -> Iterator[tuple[Any, Schedule]]:
+def scheduled(module: Module) -> Iterator[tuple[Operation, Schedule]]:
     """The kernels of `module` that `tile` will turn into loops, and what is wished for each."""
     for function in module.body.operations:
         attributes = function.operation.attributes
@@ -39,7 +39,7 @@ def scheduled(module: Module) -> Iterator[tuple[Any, Schedule]]:
             yield function, Schedule.from_attr(attributes["xcc.config"])
 
 
-def decide(of: Any, name: str, value: int | bool) -> None:
+def decide(of: Operation, name: str, value: int | bool) -> None:
     """Writes attribute `name` of a function or op; nothing for 0 and False."""
     if value is True:
         of.attributes[name] = ir.UnitAttr.get()
@@ -65,14 +65,14 @@ def count_of(op: Op, name: str) -> int:
     return _count(op.operation, name)
 
 
-def _count(of: Any, name: str) -> int:
+def _count(of: Operation, name: str) -> int:
     found = of.attributes[name] if name in of.attributes else None
     if found is not None and not (isinstance(found, ir.IntegerAttr) and found.value >= 0):
         raise UserError(f"{of.location}: {name} is {found}, not a number from 0 on")
     return 0 if found is None else int(found.value)
 
 
-def _pair(of: Any, name: str) -> tuple[int, ...]:
+def _pair(of: Operation, name: str) -> tuple[int, ...]:
     found = of.attributes[name] if name in of.attributes else None
     if found is not None and not isinstance(found, ir.DenseI64ArrayAttr):
         raise UserError(f"{of.location}: {name} is {found}, not two numbers (array<i64: tiles, workers>)")
@@ -92,7 +92,7 @@ def decided(kernel: Kernel, schedule: Schedule) -> Schedule:
 
     cpu = CpuPart(
         dot=schedule.cpu.dot, prefetch=most(PREFETCH), shares=most(SHARES), strips=most(STRIPS), depth=most(DEPTH),
-        staged=said(PACKED), decoded=said(DECODED), stream=STREAM in loops.attributes,
+        staged=said(PACKED), columns=said(COLUMNS), decoded=said(DECODED), stream=STREAM in loops.attributes,
         parts=_count(loops, PARTS), ahead=_count(loops, AHEAD),
         kept=tuple(_kept(n, op) for n, op in ops if KEPT in op.operation.attributes),
         park=next((n for n, op in ops if PARKED in op.operation.attributes), -1))

@@ -39,6 +39,8 @@ class CpuPart:
       (passes/linalg/evaluate/depth_blocks.py). 0: in one go.
     - staged: the rows of a product's left operand that a chunk (and a block of depth) needs are copied together
       (packed) on the stack, along the loops of its first panel's tiles (passes/linalg/evaluate/staged_rows.py).
+    - columns: the panel of a product's right operand that a chunk's tiles of rows multiply is copied (packed) to the
+      stack before them (passes/linalg/nests/packed_columns.py).
     - decoded: the panel of a product's right operand that is decoded (dequantised) is written to the stack, once for
       all tiles of rows of a chunk, where it has several (passes/linalg/nests/decoded_panels.py).
     - ahead: at each stored tile, how many elements further on the arguments that lie as the result does are fetched
@@ -58,6 +60,7 @@ class CpuPart:
     parts: int = 0
     depth: int = 0
     staged: bool = False
+    columns: bool = False
     decoded: bool = False
     ahead: int = 0
     stream: bool = False
@@ -105,7 +108,7 @@ class GpuPart:
     beside: int = 1
 
 
-def entries_of(record: Any, always: tuple[str, ...] = ()) -> dict[str, Any]:
+def entries_of(record: Any, always: tuple[str, ...] = ()) -> dict[str, Attribute]:
     """The fields of `record` that are not their defaults, and those that are written `always`, as attributes."""
     return {f.name: _attr(getattr(record, f.name), str(f.type)) for f in fields(record)
             if f.name in always or f.default is MISSING or getattr(record, f.name) != f.default}
@@ -131,7 +134,7 @@ _RECORDS: dict[str, type[Any]] = {"CpuPart": CpuPart, "GpuPart": GpuPart, "Kept"
 _INTEGERS = "tuple[int, ...]"
 
 
-def _attr(value: Any, kind: str) -> Any:
+def _attr(value: Any, kind: str) -> Attribute:
     """The attribute of a field of type `kind`."""
     if kind == _INTEGERS:
         return ir.DenseI64ArrayAttr.get(list(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Block, Operation, Value, ir, owner_op
 from xcc.diagnostics import UserError
@@ -14,6 +14,9 @@ from xcc.passes.tile.lowering.views import BufferView, value_of
 from xcc.passes.walk import ops_where
 from xcc.symbolic import Dim
 
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
+
 __all__ = ["Body"]
 
 
@@ -23,13 +26,13 @@ class Body:
 
     def __init__(self, grid: tuple[Dim, ...]) -> None:
         self.grid = grid
-        self.ids: list[Any] = []
-        self.sizes: list[Any] = []
-        self.values: dict[Any, Any] = {}
-        self.views: dict[Any, BufferView] = {}
+        self.ids: list[Value] = []
+        self.sizes: list[Value | int] = []
+        self.values: dict[Value, Value] = {}
+        self.views: dict[Value, BufferView] = {}
         self.order = Order()
 
-    def get(self, value: Value) -> Any:
+    def get(self, value: Value) -> Value:
         return self.values[value]
 
     def block(self, block: Block) -> None:
@@ -87,7 +90,7 @@ class Body:
             return
         self.values.update(zip(source.results, made if isinstance(made, list) else [made], strict=True))
 
-    def _place(self, source: Operation) -> Any:
+    def _place(self, source: Operation) -> tuple[str, Value, tuple[Value, ...]]:
         """The elements that an op on memory touches: ops of one place touch the same."""
         tile = source.operands[0] if kind_of(source) == "write" else source.results[0]
         first = 2 if source.name in ("tile.load", "tile.store") else 3      # of the offsets or positions
@@ -95,19 +98,19 @@ class Body:
         return str(ir.VectorType(tile.type).shape), buffer, tuple(list(source.operands)[first:])
 
 
-def _where(source: Any) -> str:
+def _where(source: Operation) -> str:
     return str(source.location).removeprefix("loc(").removesuffix(")").replace('"', "")
 
 
-def _program_id(body: Body, source: Any, a: Any) -> Any:
+def _program_id(body: Body, source: Operation, a: Attrs) -> Value:
     return body.ids[a.axis] if a.axis < len(body.ids) else value_of(0)
 
 
-def _num_programs(body: Body, source: Any, a: Any) -> Any:
+def _num_programs(body: Body, source: Operation, a: Attrs) -> Value:
     return value_of(body.sizes[a.axis] if a.axis < len(body.sizes) else 1)
 
 
-def _nothing(body: Body, source: Any, a: Any, *values: Any) -> None:
+def _nothing(body: Body, source: Operation, a: Attrs, *values: Value) -> None:
     return None
 
 

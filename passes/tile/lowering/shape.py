@@ -20,6 +20,7 @@ from xcc.passes.tile.lowering.vectors import (
 )
 
 if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
     from xcc.passes.tile.lowering.body import Body
 
 __all__ = ["HANDLERS", "join", "split"]
@@ -27,25 +28,25 @@ __all__ = ["HANDLERS", "join", "split"]
 _I = arith_d.CmpIPredicate
 
 
-def _iota(body: Body, source: Operation, a: Any) -> Any:
+def _iota(body: Body, source: Operation, a: Attrs) -> Value:
     line = step((a.size,), 0)
     element = ir.VectorType(source.results[0].type).element_type
     return line if isinstance(element, ir.IndexType) else arith_d.index_cast(vector_of((a.size,), element), line)
 
 
-def _second(shape: tuple[int, ...]) -> Any:
+def _second(shape: tuple[int, ...]) -> Value:
     """Which elements are the second along the last dim, of size 2."""
     return arith_d.cmpi(_I.eq, step(shape, len(shape) - 1), broadcast(index(1), shape))
 
 
-def join(x: Any, y: Any) -> Any:
+def join(x: Value, y: Value) -> Value:
     """x and y side by side along a new last dim."""
     shape = (*shape_of(x), 2)
     a, b = (broadcast(reshaped(v, (*shape[:-1], 1)), shape) for v in (x, y))
     return arith_d.select(_second(shape), b, a)
 
 
-def split(x: Any) -> list[Any]:
+def split(x: Value) -> list[Value]:
     """The two halves along the last dim: what is of the other half is made nothing, and added."""
     shape = shape_of(x)
     second = _second(shape)
@@ -58,7 +59,7 @@ def split(x: Any) -> list[Any]:
     return [arith_d.bitcast(like(v, element_of(x)), v) if floats else v for v in out]
 
 
-def _transpose(body: Body, source: Operation, a: Any, x: Value) -> Any:
+def _transpose(body: Body, source: Operation, a: Attrs, x: Value) -> Value:
     """tile.transpose: what is loaded for it alone is loaded in that order."""
     value = body.get(x)
     read = None if isinstance(value.owner, ir.Block) else value.owner

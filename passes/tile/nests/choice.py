@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.walk import ops_where
@@ -68,7 +67,7 @@ def cost_of(op: Operation) -> int:
                      if is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation))
 
 
-def _roots(op: Operation, block: Block, found: set[Any], seen: set[Any]) -> None:
+def _roots(op: Operation, block: Block, found: set[Operation], seen: set[Operation]) -> None:
     """The operations of `block` that make the elements of `op` be computed, directly or by way of lazy values."""
     for use in (u for r in op.results for u in r.uses):
         user = use.owner.operation
@@ -81,7 +80,7 @@ def _roots(op: Operation, block: Block, found: set[Any], seen: set[Any]) -> None
             found.add(_inside(user, block))
 
 
-def _inside(op: Operation, block: Block) -> Any:
+def _inside(op: Operation, block: Block) -> Operation:
     """The operation of `block` that `op` is, or is inside of."""
     while op.block != block:
         op = op.block.owner.operation
@@ -97,7 +96,7 @@ def kept(op: Operation) -> bool:
         return False
     if any(u.block != op.block for u in users):
         return True
-    found: set[Any] = set()
+    found: set[Operation] = set()
     _roots(op, op.block, found, set())
     cost = cost_of(op)
     if cost >= DEAR and (len(found) > 1 or any(_stretches(u) for u in users)):
@@ -119,7 +118,7 @@ def _reads(op: Operation) -> bool:
     return op.name in LOADS
 
 
-def _safe(op: Operation, roots: set[Any]) -> bool:
+def _safe(op: Operation, roots: set[Operation]) -> bool:
     """Whether what a load reads is still there where its elements are computed: nothing writes between, and a store
     that needs them writes other memory, or the same elements."""
     behind, last = False, None

@@ -28,7 +28,7 @@ VECTORS = 2             # machine vectors of 32-bit elements in a piece
 MOST_BYTES = 4 << 20    # of a core's stack
 
 
-def retile(func: Any, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> Any:
+def retile(func: Operation, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> Operation:
     """Puts the loops that `func` becomes ahead of it; the new function."""
     with ir.InsertionPoint(func), func.location:
         attributes = {n: func.attributes[n] for n in func.attributes}
@@ -51,16 +51,16 @@ class Retiler:
 
     def __init__(self, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> None:
         self.vector_bytes, self.lanes, self.dots = vector_bytes, vector_bytes // 4, dots
-        self.values: dict[Any, Any] = {}
-        self.kept: dict[Any, Kept] = {}
-        self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on
+        self.values: dict[Value, Value] = {}
+        self.kept: dict[Value, Kept] = {}
+        self.targets: dict[Value, Kept] = {}      # where a value is to be kept that a loop carries on
         self.private: dict[Any, Private] = {}   # copies of buffers that instances only update
-        self.slots: dict[Any, Slots] = {}       # operands of products that instances share, by product and number
+        self.slots: dict[tuple[Operation, int], Slots] = {}      # operands that instances share: product, number
         self.bytes = 0
         self.wholes = Wholes()
         self.whole = False          # all masks let everything through
 
-    def get(self, value: Value) -> Any:
+    def get(self, value: Value) -> Value:
         return self.values[value]
 
     def block(self, block: Block) -> None:
@@ -172,8 +172,8 @@ class Retiler:
         dims = [d for d in (order or range(len(shape))) if d != lane] + [lane]
         steps = [width if d == lane else 1 for d in dims]
 
-        def inside(coords: list[Any]) -> None:
-            places: list[Any] = [0] * len(shape)
+        def inside(coords: list[Value | int]) -> None:
+            places: list[Value | int] = [0] * len(shape)
             for d, c in zip(dims, coords, strict=True):
                 places[d] = c
             body(tuple(places), lane, width)
@@ -201,7 +201,7 @@ def _scatter(r: Retiler, source: Operation) -> None:
     r.nest(ir.VectorType(value.type).shape, body)
 
 
-def _forall(r: Retiler, source: Any) -> None:
+def _forall(r: Retiler, source: Operation) -> None:
     """scf.forall over the instances"""
     updates, products = updated_only(source), shared_products(source)
     if not updates and not products:
@@ -216,7 +216,7 @@ def _forall(r: Retiler, source: Any) -> None:
         return
     copy, merge = copies(r, updates)
 
-    def begin(instances: Any) -> None:
+    def begin(instances: Value) -> None:
         copy(instances)
         for product in products:
             slots_of(r, source, product)

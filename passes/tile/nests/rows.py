@@ -35,11 +35,11 @@ def _scan(r: Retiler, source: Operation) -> None:
     inclusive, back = bool(ir.BoolAttr(source.attributes["inclusive"]).value), REVERSE in source.attributes
     target = r.buffer((rows, n), data.element)
 
-    def row(places: list[Any]) -> None:
+    def row(places: list[Value]) -> None:
         (i,) = places
         start = Pieces(r).of(initial, (i,), 0, 0)
 
-        def step(at: list[Any], carried: list[Any]) -> list[Any]:
+        def step(at: list[Value], carried: list[Value]) -> list[Value]:
             j = arith_d.subi(index(n - 1), at[0]) if back and n > 1 else at[0]
             made = combine(carried[0], data.load((i, j), 1, 0))
             target.store(made if inclusive else carried[0], (i, j), 1)
@@ -76,7 +76,7 @@ def _sort(r: Retiler, source: Operation) -> None:
         r.kept[v] = first
 
 
-def _exchange(words: list[Kept], row: Any, number: Any, block: int, apart: int) -> None:
+def _exchange(words: list[Kept], row: Value, number: Value, block: int, apart: int) -> None:
     """Comparison `number` of those of elements that lie `apart`: blocks are sorted upwards and downwards in turn."""
     inside = op("arith.remui", [ir.IndexType.get()], [_value(number), index(apart)])
     group = op("arith.divui", [ir.IndexType.get()], [_value(number), index(apart)])
@@ -101,7 +101,7 @@ def _exchange(words: list[Kept], row: Any, number: Any, block: int, apart: int) 
         w.store(arith_d.select(swap, x, y), (row, high), 1)
 
 
-def _value(n: Any) -> Any:
+def _value(n: Value) -> Value:
     return index(n) if isinstance(n, int) else n
 
 
@@ -122,7 +122,7 @@ def _atomic(r: Retiler, source: Operation) -> None:
         _plain_or_atomic(r, source, private)
         return
 
-    def one(at: list[Any]) -> None:
+    def one(at: list[Value]) -> None:
         coords: Coords = (at[0],)
         pieces = Pieces(r)
         branch = scf_d.IfOp(pieces.of(mask, coords, 0, 0), has_else=wanted)
@@ -151,7 +151,7 @@ def _plain_or_atomic(r: Retiler, source: Operation, private: Private) -> None:
     kind = ir.VectorType(value.type)
 
     def line(update: Callable[[Any, Any], Any]) -> None:
-        def one(at: list[Any]) -> None:
+        def one(at: list[Value]) -> None:
             coords: Coords = (at[0],)
             inside = scf_d.IfOp(Pieces(r).of(mask, coords, 0, 0))
             with ir.InsertionPoint(inside.then_block):

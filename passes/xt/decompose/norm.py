@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import column, const, mean, shape, total, widened
 from xcc.symbolic import product
 
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
+
 
 @decomposes("softmax")
-def softmax(a: Any, x: Any) -> Any:
+def softmax(a: Attrs, x: Value) -> Value:
     """e = exp(x - max x); e / sum e."""
 
-    def f(v: Any) -> Any:
+    def f(v: Value) -> Value:
         e = xt.exp(xt.sub(v, xt.reduce(v, kind="max", axes=(a.axis,), keepdims=True)))
         return xt.div(e, total(e, (a.axis,)))
 
@@ -22,45 +26,45 @@ def softmax(a: Any, x: Any) -> Any:
 
 
 @decomposes("log_softmax")
-def log_softmax(a: Any, x: Any) -> Any:
+def log_softmax(a: Attrs, x: Value) -> Value:
     """y = x - max x; y - log(sum(exp y))."""
 
-    def f(v: Any) -> Any:
+    def f(v: Value) -> Value:
         y = xt.sub(v, xt.reduce(v, kind="max", axes=(a.axis,), keepdims=True))
         return xt.sub(y, xt.log(total(xt.exp(y), (a.axis,))))
 
     return widened(f, x)
 
 
-def _normalized(v: Any, axes: tuple[int, ...], eps: float, centred: bool) -> Any:
+def _normalized(v: Value, axes: tuple[int, ...], eps: float, centred: bool) -> Value:
     y = xt.sub(v, mean(v, axes)) if centred else v
     variance = mean(xt.mul(y, y), axes)
     return xt.mul(y, xt.rsqrt(xt.add(variance, const(eps, variance))))
 
 
-def _affine(y: Any, scale: Any, bias: Any) -> Any:
+def _affine(y: Value, scale: Value | None, bias: Value | None) -> Value:
     y = y if scale is None else xt.mul(y, scale)
     return y if bias is None else xt.add(y, bias)
 
 
 @decomposes("layer_norm")
-def layer_norm(a: Any, x: Any, scale: Any, bias: Any) -> Any:
+def layer_norm(a: Attrs, x: Value, scale: Value, bias: Value) -> Value:
     """y = x - mean x; y * rsqrt(mean y^2 + eps) * scale + bias."""
     return widened(lambda v, s, b: _affine(_normalized(v, a.axes, a.eps, True), s, b), x, scale, bias)
 
 
 @decomposes("rms_norm")
-def rms_norm(a: Any, x: Any, scale: Any) -> Any:
+def rms_norm(a: Attrs, x: Value, scale: Value) -> Value:
     """x * rsqrt(mean x^2 + eps) * scale."""
     return widened(lambda v, s: _affine(_normalized(v, a.axes, a.eps, False), s, None), x, scale)
 
 
 @decomposes("group_norm")
-def group_norm(a: Any, x: Any, scale: Any, bias: Any) -> Any:
+def group_norm(a: Attrs, x: Value, scale: Value | None, bias: Value | None) -> Value:
     """layer_norm over [N, groups, rest], then scale and bias a channel."""
     dims = shape(x)
 
-    def f(v: Any, *affine: Any) -> Any:
+    def f(v: Value, *affine: Value) -> Value:
         grouped = xt.reshape(v, shape=(dims[0], a.groups, product(dims[1:]) // a.groups))
         y = xt.reshape(_normalized(grouped, (2,), a.eps, True), shape=dims)
         return _affine(y, *(None if t is None else column(t, 1, len(dims)) for t in affine))
@@ -69,14 +73,14 @@ def group_norm(a: Any, x: Any, scale: Any, bias: Any) -> Any:
 
 
 @decomposes("lrn")
-def lrn(a: Any, x: Any) -> Any:
+def lrn(a: Attrs, x: Value) -> Value:
     """x * (bias + alpha/size * window sum of x^2 over channels)^-beta."""
     rank = len(shape(x))
 
     def along(value: int) -> list[int]:
         return [value if d == 1 else 0 for d in range(rank)]
 
-    def f(v: Any) -> Any:
+    def f(v: Value) -> Value:
         window = [a.size if d == 1 else 1 for d in range(rank)]
         around = xt.reduce_window(xt.mul(v, v), kind="sum", window=window, low=along((a.size - 1) // 2),
                                   high=along(a.size // 2))
