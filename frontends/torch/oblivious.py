@@ -23,6 +23,7 @@ from torch.fx.experimental import _config as sizes
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from xcc.frontends.torch.branches import merge_branches_of_nothing
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.size_answers import is_size, of_all, of_elements
@@ -68,6 +69,7 @@ def _without_guards_of_torch() -> None:
     order = "compute_elementwise_output_logical_to_physical_perm"
     setattr(_prims_common, order, _of_nothing(getattr(_prims_common, order)))
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
+    merge_branches_of_nothing()
     shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
     shapes.make_symbol = _not_negative(shapes.make_symbol)
     shapes._static_eval_sym_bool = _USERS.not_stated(shapes._static_eval_sym_bool)
