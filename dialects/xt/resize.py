@@ -145,10 +145,9 @@ def tap_offsets(a: Attrs, shrink: float) -> list[int]:
     return list(range(first, 2 - first))
 
 
-def symbolic_form(a: Attrs, axis: int) -> bool:
-    """Whether dim `axis` may have symbolic sizes: the number of taps must not depend on them."""
-    return a.coordinate != "tf_crop_and_resize" and not (
-        a.antialias and a.mode != "nearest" and not a.scales[axis])
+def symbolic_form(a: Attrs) -> bool:
+    """Whether dims that change may have symbolic sizes: a cropped region may not."""
+    return a.coordinate != "tf_crop_and_resize"
 
 
 def _triangle(t: float) -> float:

@@ -65,9 +65,9 @@ def resize(cx: Context) -> Any:
                   antialias=bool(cx.attr("antialias", 0)), scales=scales, **extra)
     for axis in range(rank):
         pair = (cx.shape(0)[axis], shape[axis])
-        if not symbolic.is_static(pair) and pair[0] != pair[1] and not symbolic_form(xt.attrs_of(y.owner), axis):
+        if not symbolic.is_static(pair) and pair[0] != pair[1] and not symbolic_form(xt.attrs_of(y.owner)):
             cx.fail(f"dim {axis} of {pair[0]} elements, resized to {pair[1]}: where sizes are known at run time only, "
-                    "there is no crop, and no antialias without scales; fix the dim (--dim)")
+                    "there is no crop; fix the dim (--dim)")
     return y
 
 

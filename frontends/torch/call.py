@@ -26,7 +26,7 @@ class BoxedCall:
         arguments = [(places[i.name], known[i.name]) for i in model.inputs]
         self._pick = picked([n for n, _ in arguments])
         self._turned = [(n, a.order) for n, (_, a) in enumerate(arguments) if a.order]
-        self._numbers = [n for n, (_, a) in enumerate(arguments) if isinstance(a.spec, SizeSpec)]
+        self._numbers = [n for n, (_, a) in enumerate(arguments) if _is_number(a.spec)]
         self._draws = bool(seeds)
         self._sizes = _sizes([i for i in graph.inputs if i.name in places])
         self._solved: dict[Sizes, dict[str, int]] = {}
@@ -98,7 +98,7 @@ class BoxedCall:
         return symbols
 
     def _laid(self, tensors: Sequence[Any]) -> list[Any]:
-        """The tensors in dense memory, in the orders that the program has been compiled for; numbers as i64."""
+        """The tensors in dense memory, in the orders that the program has been compiled for; numbers as tensors."""
         out = list(tensors)
         for n in self._numbers:
             out[n] = self._call.number(out[n])
@@ -111,6 +111,11 @@ def _put_back(argument: Any, tensor: Any, order: tuple[int, ...]) -> None:
     """Writes what the program has written into `argument`, where it was not the argument's own memory."""
     if tensor.data_ptr() != argument.data_ptr():
         (argument.permute(order) if order else argument).copy_(tensor)
+
+
+def _is_number(spec: Any) -> bool:
+    """Whether the argument is a number of Python's: a size, or what another part of the graph has made of sizes."""
+    return isinstance(spec, SizeSpec) or isinstance(spec, TensorSpec) and spec.scalar
 
 
 def _sizes(inputs: Sequence[Input]) -> list[tuple[str, int, int]]:

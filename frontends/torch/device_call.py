@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from xcc.frontends.torch import compat
-from xcc.frontends.torch.tensor_call import Order, TensorCall
+from xcc.frontends.torch.tensor_call import NUMBER_TYPES, Order, TensorCall
 from xcc.runtime.gpu_executor import ALIGNMENT
 
 __all__ = ["DeviceCall"]
@@ -53,8 +53,8 @@ class DeviceCall(TensorCall):
     def allocator(self) -> Any:
         return compat.cuda_allocator(self.device)
 
-    def number(self, value: int) -> Any:
-        return torch.full((), value, dtype=torch.int64, device=self.device)
+    def number(self, value: int | float | bool) -> Any:
+        return torch.full((), value, dtype=NUMBER_TYPES[type(value)], device=self.device)
 
     def laid(self, tensor: Any) -> Any:
         tensor = tensor.to(self.device).contiguous()

@@ -90,7 +90,7 @@ def function_name(target: Any) -> str:
     """``scalar.pow`` for a Python function of numbers, ``higher_order.cond`` for an op that takes graphs."""
     if isinstance(target, torch._ops.HigherOrderOperator):
         return f"higher_order.{target}"
-    return f"scalar.{target.__name__.removeprefix('sym_').strip('_')}"
+    return f"scalar.{target.__name__.strip('_').removeprefix('sym_')}"
 
 
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (\S+)\n\s*(.*)')

@@ -15,7 +15,6 @@ import sympy
 import torch
 from torch import _prims_common
 from torch._dynamo import symbolic_convert
-from torch._dynamo.source import TensorProperty, TensorPropertySource
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.tensor import SymNodeVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
@@ -23,12 +22,12 @@ from torch._subclasses import fake_impls
 from torch.fx.experimental import _config as sizes
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._sympy.numbers import int_oo
-from torch.utils._sympy.value_ranges import ValueRanges
 
+from xcc.frontends.torch.branches import merge_branches_of_nothing
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.layers import whole_layers
-from xcc.frontends.torch.size_order import decided, within_range
+from xcc.frontends.torch.size_answers import is_size, of_all, of_elements
+from xcc.frontends.torch.size_order import within_range
 
 __all__ = ["compile_all_sizes", "guarded", "is_of_ones"]
 
@@ -70,6 +69,7 @@ def _without_guards_of_torch() -> None:
     order = "compute_elementwise_output_logical_to_physical_perm"
     setattr(_prims_common, order, _of_nothing(getattr(_prims_common, order)))
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
+    merge_branches_of_nothing()
     shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
     shapes.make_symbol = _not_negative(shapes.make_symbol)
     shapes._static_eval_sym_bool = _USERS.not_stated(shapes._static_eval_sym_bool)
@@ -153,7 +153,7 @@ def _of_nothing(function: Any) -> Any:
 def _is_no_size(number: Any) -> bool:
     """Whether symbols that are no sizes tell the number."""
     node = getattr(number, "node", None)
-    return node is not None and not all(_is_size(node.shape_env, s) for s in node.expr.free_symbols)
+    return node is not None and not all(is_size(node.shape_env, s) for s in node.expr.free_symbols)
 
 
 def _broadcasting(function: Any) -> Any:
@@ -217,7 +217,7 @@ class _Users:
             if not sizes.backed_size_oblivious:
                 return function(env, node, *args, **kwargs)
             _settle(env, node)
-            answer = None if self._asking else _of_elements(env, node)
+            answer = None if self._asking else of_elements(env, node)
             if answer is not None:
                 return answer
             if self._asking or not _is_of_ones(env, node):
@@ -231,11 +231,11 @@ class _Users:
         def evaluate(condition: Any) -> Any:
             if not sizes.backed_size_oblivious:
                 return function(condition)
-            answer = None if self._asking else _of_elements(condition.node.shape_env, condition.node)
+            answer = None if self._asking else of_elements(condition.node.shape_env, condition.node)
             if answer is not None:
                 return bool(answer)
             known = function(condition)
-            return decided(condition.node.shape_env, condition.node.expr) if known is None else known
+            return of_all(condition.node.shape_env, condition.node.expr) if known is None else known
 
         return evaluate
 
@@ -256,26 +256,10 @@ def _settle(env: Any, node: Any) -> None:
         env.size_like.difference_update(node.expr.args)
 
 
-def _of_elements(env: Any, node: Any) -> Any:
-    """What holds of all tensors that have elements; None where their sizes decide."""
-    if not isinstance(node.hint, bool):
-        return None
-    ranges = {s: env.var_to_range[s] for s in sorted(node.expr.free_symbols, key=str) if s in env.var_to_range}
-    some: Any = ValueRanges(1, int_oo)
-    least = {s: r & some if _is_size(env, s) and r.upper >= 1 else r for s, r in ranges.items()}
-    known = env._maybe_evaluate_static(node.expr, var_to_range=tuple(least.items()))
-    return decided(env, node.expr, least) if known is None else known
-
-
 def _is_of_ones(env: Any, node: Any) -> bool:
     expr = node.expr
     return isinstance(expr, sympy.core.relational.Relational) and isinstance(node.hint, bool) \
-        and is_of_ones(expr if node.hint else expr.negated) and all(_is_size(env, s) for s in expr.free_symbols)
-
-
-def _is_size(env: Any, symbol: Any) -> bool:
-    return any(isinstance(s, TensorPropertySource) and s.prop is TensorProperty.SIZE
-               for s in env.var_to_sources.get(symbol, ()))
+        and is_of_ones(expr if node.hint else expr.negated) and all(is_size(env, s) for s in expr.free_symbols)
 
 
 @lru_cache(1 << 12)

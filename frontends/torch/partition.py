@@ -16,7 +16,7 @@ from torch.utils import _pytree
 
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.dtypes import NAMES
-from xcc.frontends.torch.fx_facts import CHECKS, source_of
+from xcc.frontends.torch.fx_facts import CHECKS, function_name, source_of
 from xcc.frontends.torch.groups import is_collective, is_compiled, is_wait, known_groups
 from xcc.frontends.torch.repeated import draw_of
 from xcc.targets.base import get_target, target_names
@@ -158,4 +158,4 @@ def _is_size(node: Any) -> bool:
 
 def _is_number(node: Any) -> bool:
     """Python's own arithmetic of numbers that are known when the model runs."""
-    return f"scalar.{node.target.__name__.removeprefix('sym_').strip('_')}" in supported_ops()
+    return function_name(node.target) in supported_ops()

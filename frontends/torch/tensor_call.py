@@ -15,11 +15,14 @@ from xcc.frontends.torch.layout import inverse, strides_of
 from xcc.frontends.torch.repeat_code import Repeat, make_repeat, repeat_code
 from xcc.runtime.executors import on_host
 
-__all__ = ["Order", "REMEMBERED", "Sizes", "TensorCall", "address_of", "lie_at", "picked", "tensor_call"]
+__all__ = ["NUMBER_TYPES", "Order", "REMEMBERED", "Sizes", "TensorCall", "address_of", "lie_at", "picked",
+           "tensor_call"]
 
 Sizes = tuple[int, ...]
 Order = tuple[int, ...]
 REMEMBERED = 256        # sets of sizes
+NUMBER_TYPES = {bool: torch.bool, int: torch.int64, float: torch.float64}
+"""Types of tensors that stand for Python's numbers."""
 
 address_of: Any = torch.Tensor.data_ptr
 
@@ -91,9 +94,9 @@ class TensorCall:
         """What `allocate` is now, where that differs from call to call."""
         raise NotImplementedError
 
-    def number(self, value: int) -> Any:
-        """A tensor of a size."""
-        return torch.tensor(value)
+    def number(self, value: int | float | bool) -> Any:
+        """A tensor of a size, or of what is computed of sizes."""
+        return torch.tensor(value, dtype=NUMBER_TYPES[type(value)])
 
     def seed(self) -> Any:
         """A seed of random numbers, as torch's default generator of the device decides."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import warnings
@@ -117,6 +118,25 @@ def test_an_op_without_converter_runs_in_torch_with_one_warning() -> None:
     torch.testing.assert_close(got, unsupported(x), rtol=1e-5, atol=1e-5)
     said = [str(w.message) for w in caught if "xcc" in str(w.message)]
     assert len(said) == 1 and "test_torch_compile.py:" in said[0] and "aten._linalg_eigh.default" in said[0]
+
+
+def test_a_number_that_is_computed_of_sizes_is_given_to_both_parts() -> None:
+    """``full`` keeps it a number; most ops take it as a tensor."""
+    def f(x: Any) -> Any:
+        part = 1 / math.sqrt(x.shape[0])
+        y = torch.full((x.shape[0], x.shape[0]), part) @ x
+        return torch.linalg.eigvalsh(y @ y.T + torch.eye(x.shape[0])) + torch.full((x.shape[0],), part)
+
+    def whole(x: Any) -> Any:
+        return torch.full(x.shape, 1 / math.sqrt(x.shape[0])) * x
+
+    compiled, strict = xcc.torch.compile(f), xcc.torch.compile(whole, strict=True)
+    for n in (4, 6):
+        x = torch.randn(n, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.testing.assert_close(compiled(x), f(x), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(strict(x), whole(x))
 
 
 def test_strict_makes_it_an_error() -> None:

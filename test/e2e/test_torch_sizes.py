@@ -68,6 +68,18 @@ def test_the_last_broadcasts_where_nothing_is_computed_between(part: Callable[..
     assert compilations(f, ((2, 6),), ((5, 9),), ((1, 4),), ((3, 1),), ((0, 3),), ((2, 0),)) == [1, 1, 1, 1, 1, 2]
 
 
+@pytest.mark.filterwarnings("ignore:.*xcc has no converter")
+def test_branches_whose_results_may_be_empty() -> None:
+    """torch.cond itself runs in torch; its result lies as those of the branches."""
+    def f(x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda t: t.sin().transpose(0, 1), lambda t: t.transpose(0, 1).cos(), (x,)) * 2
+
+    compiled = xcc.torch.compile(f)
+    for shape in ((2, 6), (3, 5), (0, 4)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(compiled(x), 2 * (x.sin() if x.sum() > 0 else x.cos()).t())
+
+
 def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
     """The layout of a pool's result, whether a reshape copies; nor does it matter which sizes were equal at first."""
     def f(x: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
@@ -20,7 +21,7 @@ FEW_TAPS = 4        # of linear and cubic resizes that do not shrink
 
 @decomposes("resize")
 def resize(a: Attrs, x: Value) -> Value | None:
-    """Each dim that changes in turn. None for symbolic dims in a mode that needs their sizes (``symbolic_form``)."""
+    """Each dim that changes in turn. None where a region of symbolic dims is cropped (``symbolic_form``)."""
     plan: list[tuple[int, Any, Any]] = []
     wide = "f64" if dtype(x) == "f64" else "f32"
     outside = None
@@ -71,9 +72,9 @@ def _weighted(y: Value, d: int, index: Value, weights: Value) -> Value:
 def _symbolic_taps(a: Attrs, d: int, size: Dim, out: Dim, wide: str) -> tuple[Value, Value | None] | None:
     """Indices [out, taps] and weights, computed from the sizes at run time; for nearest no weights.
 
-    None where the number of taps depends on the sizes.
+    None where a region is cropped, whose place the sizes decide.
     """
-    if not symbolic_form(a, d):
+    if not symbolic_form(a):
         return None
     n = dim_scalar(size, wide)
     scale = a.scales[d]
@@ -91,9 +92,12 @@ def _symbolic_taps(a: Attrs, d: int, size: Dim, out: Dim, wide: str) -> tuple[Va
         ends = [_clamp(left, top), _clamp(xt.add(left, one), top)]
         index = xt.convert(xt.concatenate(*ends, axis=1), dtype="i64")
         return index, xt.concatenate(xt.sub(one, right), right, axis=1)
-    shrink = min(scale, 1.0) if a.antialias else 1.0
-    offsets = xt.constant(np.array([tap_offsets(a, shrink)]), wide)
-    distance = xt.abs_(xt.mul(xt.sub(offsets, right), const(shrink, x)))
+    if a.antialias and not scale:
+        offsets, shrink = _widest_taps(a, size, out, wide)
+    else:
+        factor = min(scale, 1.0) if a.antialias else 1.0
+        offsets, shrink = xt.constant(np.array([tap_offsets(a, factor)]), wide), const(factor, x)
+    distance = xt.abs_(xt.mul(xt.sub(offsets, right), shrink))
     weights = _triangle(distance) if a.mode == "linear" else _keys(distance, a.cubic_coeff)
     place = xt.add(left, offsets)
     inside = _clamp(place, top)
@@ -101,6 +105,16 @@ def _symbolic_taps(a: Attrs, d: int, size: Dim, out: Dim, wide: str) -> tuple[Va
         weights = xt.select(xt.compare(place, inside, direction="eq"), weights, const(0.0, x))
     weights = xt.div(weights, xt.reduce(weights, kind="sum", axes=(1,), keepdims=True))
     return xt.convert(inside, dtype="i64"), weights
+
+
+def _widest_taps(a: Attrs, size: Dim, out: Dim, wide: str) -> tuple[Value, Value]:
+    """Where taps are from the left neighbour of a position on, [1, taps], and by how much their distances shrink, where
+    the sizes decide how many there are: as many as the quotient of the sizes, rounded up, asks for. What is beyond the
+    filter has no weight."""
+    reach = symbolic.product((1 if a.mode == "linear" else 2, symbolic.ceildiv(size, symbolic.dim_max(out, 1))))
+    steps = xt.iota(shape=(1, reach * 2), axis=1, dtype=wide)
+    m, n = dim_scalar(out, wide), dim_scalar(size, wide)
+    return xt.sub(steps, xt.sub(dim_scalar(reach, wide), const(1.0, steps))), xt.minimum(xt.div(m, n), const(1.0, m))
 
 
 def _positions(a: Attrs, scale: float, n: Any, m: Any, y: Value) -> Value:

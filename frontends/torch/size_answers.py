@@ -1,0 +1,63 @@
+"""Answers to what torch's code asks of sizes while it traces, kept as long as nothing new is known of them.
+
+Torch asks the same few questions thousands of times: whether a size is 1, whether a stride is at least another one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from torch._dynamo.source import TensorProperty, TensorPropertySource
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges
+
+from xcc.frontends.torch.size_order import decided
+
+__all__ = ["is_size", "of_all", "of_elements"]
+
+_SOME: Any = ValueRanges(1, int_oo)
+
+
+class _Kept:
+    """A function's answers for the environment that asked last, in the state that it had."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self._function = function
+        self._env: Any = None       # a weak reference
+        self._version = -1
+        self._answers: dict[Any, Any] = {}
+
+    def __call__(self, env: Any, expr: Any) -> Any:
+        if self._env is None or self._env() is not env or self._version != env._version_counter:
+            self._env, self._version, self._answers = weakref.ref(env), env._version_counter, {}
+        if expr not in self._answers:
+            self._answers[expr] = self._function(env, expr)
+        return self._answers[expr]
+
+
+def of_elements(env: Any, node: Any) -> Any:
+    """What holds of all tensors that have elements; None where their sizes decide."""
+    return _OF_ELEMENTS(env, node.expr) if isinstance(node.hint, bool) else None
+
+
+def of_all(env: Any, condition: Any) -> bool | None:
+    """``decided`` for the sizes of `env`."""
+    answer: bool | None = _OF_ALL(env, condition)
+    return answer
+
+
+def is_size(env: Any, symbol: Any) -> bool:
+    return any(isinstance(s, TensorPropertySource) and s.prop is TensorProperty.SIZE
+               for s in env.var_to_sources.get(symbol, ()))
+
+
+def _of_elements(env: Any, expr: Any) -> Any:
+    ranges = {s: env.var_to_range[s] for s in sorted(expr.free_symbols, key=str) if s in env.var_to_range}
+    least = {s: r & _SOME if is_size(env, s) and r.upper >= 1 else r for s, r in ranges.items()}
+    known = env._maybe_evaluate_static(expr, var_to_range=tuple(least.items()))
+    return decided(env, expr, least) if known is None else known
+
+
+_OF_ELEMENTS, _OF_ALL = _Kept(_of_elements), _Kept(decided)
