@@ -9,7 +9,7 @@ from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.walk import ops_where
 
 __all__ = ["DEAR", "LEAVES", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept", "reads_nothing",
-           "unit_reshape", "writes"]
+           "roots", "unit_reshape", "writes"]
 
 LEAVES = ("vector.step", "vector.create_mask", "vector.constant_mask", "vector.broadcast", "vector.transpose")
 LOADS = ("vector.transfer_read", "vector.gather")
@@ -60,9 +60,12 @@ def reads_nothing(op: Operation) -> bool:
 
 
 def cost_of(op: Operation) -> int:
-    """Operations for an element of a lazy value."""
-    own = next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
-    if op.name == "arith.constant" or op.name in LOADS:
+    """Operations for an element of a lazy value. Views and constants are free, and masks of places: most loops end where
+    these do."""
+    if op.name == "arith.constant" or (reads_nothing(op) and _is_mask(op.results[0])):
+        return 0
+    own = 0 if is_view(op) else next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
+    if op.name in LOADS:
         return own
     return own + sum(cost_of(v.owner.operation) for v in op.operands
                      if is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation))
@@ -81,6 +84,17 @@ def _roots(op: Operation, block: Block, found: set[Any], seen: set[Any]) -> None
             found.add(_inside(user, block))
 
 
+def _is_mask(value: Value) -> bool:
+    return bool(ir.VectorType(value.type).element_type == ir.IntegerType.get_signless(1))
+
+
+def roots(op: Operation) -> set[Any]:
+    """The operations beside `op` that make the elements of its result be computed."""
+    found: set[Any] = set()
+    _roots(op, op.block, found, set())
+    return found
+
+
 def _inside(op: Operation, block: Block) -> Any:
     """The operation of `block` that `op` is, or is inside of."""
     while op.block != block:
@@ -97,8 +111,7 @@ def kept(op: Operation) -> bool:
         return False
     if any(u.block != op.block for u in users):
         return True
-    found: set[Any] = set()
-    _roots(op, op.block, found, set())
+    found = roots(op)
     cost = cost_of(op)
     if cost >= DEAR and (len(found) > 1 or any(_stretches(u) for u in users)):
         return True
@@ -119,12 +132,12 @@ def _reads(op: Operation) -> bool:
     return op.name in LOADS
 
 
-def _safe(op: Operation, roots: set[Any]) -> bool:
+def _safe(op: Operation, needed: set[Any]) -> bool:
     """Whether what a load reads is still there where its elements are computed: nothing writes between, and a store
     that needs them writes other memory, or the same elements."""
     behind, last = False, None
     order = [o.operation for o in op.block.operations]
-    last = max((order.index(r) for r in roots), default=-1)
+    last = max((order.index(r) for r in needed), default=-1)
     for n, o in enumerate(order):
         if o == op:
             behind = True

@@ -35,6 +35,8 @@ class Pieces:
         key = (value, coords, lane if width else 0, width)
         if key not in self.made:
             self.made[key] = self._make(value, coords, lane, width)
+            if value in self.r.joined:
+                self.r.joined[value].store(self.made[key], coords, lane)
         return self.made[key]
 
     def _make(self, value: Value, coords: Coords, lane: int, width: int) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -15,6 +16,7 @@ from xcc.passes.tile.nests import control, products, reductions, rows, stores
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
 from xcc.passes.tile.nests.chunks import chunked
 from xcc.passes.tile.nests.instances import PEELED, emit_instance
+from xcc.passes.tile.nests.joined import keeping_reduction
 from xcc.passes.tile.nests.kept import Coords, Kept, memory_element
 from xcc.passes.tile.nests.loops import FEW, Wholes, loops
 from xcc.passes.tile.nests.operands import slots_of
@@ -54,6 +56,8 @@ class Retiler:
         self.values: dict[Any, Any] = {}
         self.kept: dict[Any, Kept] = {}
         self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on
+        self.joined: dict[Any, Kept] = {}       # where a value is kept by the loops that are being made
+        self.joins: dict[Any, list[Any]] = {}   # the values that the loops of a reduction keep
         self.private: dict[Any, Private] = {}   # copies of buffers that instances only update
         self.slots: dict[Any, Slots] = {}       # operands of products that instances share, by product and number
         self.bytes = 0
@@ -90,6 +94,10 @@ class Retiler:
         elif not is_lazy(source):
             raise CompilerBug(f"retile: no rule for '{source.name}'")
         elif kept(source):
+            reduction = keeping_reduction(source)
+            if reduction is not None:
+                self.joins.setdefault(reduction, []).append(source.results[0])
+                return
             for r in source.results:
                 self.keep(r)
 
@@ -120,13 +128,27 @@ class Retiler:
                     alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64))
         return Kept(memref, shape, element)
 
-    def keep(self, value: Value, into: Kept | None = None) -> Kept:
+    def keep(self, value: Value) -> Kept:
         """Computes a value into memory."""
-        kind = ir.VectorType(value.type)
-        target = into or self.targets.get(value) or self.buffer(kind.shape, kind.element_type)
+        target = self.place(value)
         self.fill(target, value)
         self.kept[value] = target
         return target
+
+    def place(self, value: Value) -> Kept:
+        """Where a value is to be kept."""
+        kind = ir.VectorType(value.type)
+        return self.targets.get(value) or self.buffer(kind.shape, kind.element_type)
+
+    @contextmanager
+    def joining(self, reduction: Operation) -> Iterator[None]:
+        """Around the loops of a reduction, which keep the values that wait for them."""
+        waiting = {v: self.place(v) for v in self.joins.pop(reduction, [])}
+        self.joined.update(waiting)
+        yield
+        for v, place in waiting.items():
+            del self.joined[v]
+            self.kept[v] = place
 
     def fill(self, target: Kept, value: Value, element: Type | None = None) -> None:
         """Writes the elements of `value` to `target`."""

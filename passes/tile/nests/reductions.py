@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,9 @@ _NAMES = {"add": "sum", "mul": "prod", "maxui": "umax", "minui": "umin", "or": "
 class _Fold:
     """What a vector.multi_reduction does with pieces: the state of a loop over them is a list of pieces."""
 
-    def __init__(self, source: Operation) -> None:
+    def __init__(self, source: Operation, across: bool) -> None:
+        """across: lanes are combined with each other at the end."""
+        self.across = across
         self.kind = str(source.attributes["kind"]).split("<")[1].split(">")[0]
         self.element = ir.VectorType(source.operands[0].type).element_type
         self.combine: Callable[[Any, Any], Any] = combining(f"<{self.kind}>", self.element)
@@ -65,15 +68,23 @@ class _Fold:
 
 
 class _Extremum(_Fold):
-    """A maximum or minimum of floats: a comparison a piece, and apart from it a NaN that was met. That each step is NaN
-    where an element is takes six instructions on x86, one after the other."""
+    """A maximum or minimum of floats: a comparison a piece, and apart from it a NaN that was met, by one for two lanes
+    where these are combined at the end. That each step is NaN where an element is takes six instructions on x86, one
+    after the other."""
 
     def start(self, width: int) -> list[Any]:
-        return [*super().start(width), splat_constant(vec(width, self.element), 0)]
+        return [*super().start(width), splat_constant(vec(self._lanes_met(width), self.element), 0)]
 
     def step(self, state: list[Any], piece: Any) -> list[Any]:
         best, met = state
-        return [self._better(piece, best), arith_d.select(arith_d.cmpf(_F.UNO, piece, piece), piece, met)]
+        width = ir.VectorType(piece.type).shape[0]
+        half = self._lanes_met(width)
+        low, high = (shuffle(piece, piece, range(at, at + half)) if half < width else piece for at in (0, width - half))
+        nan = splat_constant(vec(half, self.element), math.nan)
+        return [self._better(piece, best), arith_d.select(arith_d.cmpf(_F.UNO, low, high), nan, met)]
+
+    def _lanes_met(self, width: int) -> int:
+        return width // 2 if self.across and width > 1 else width
 
     def join(self, one: list[Any], other: list[Any]) -> list[Any]:
         return [self._better(one[0], other[0]), arith_d.addf(one[1], other[1])]
@@ -98,21 +109,26 @@ def _halves(piece: Any, combine: Callable[[Any, Any], Any]) -> Any:
     return extract(piece, 0)
 
 
-def _fold_of(source: Operation) -> _Fold:
-    fold = _Fold(source)
+def _fold_of(source: Operation, across: bool) -> _Fold:
+    fold = _Fold(source, across)
     wide = isinstance(fold.element, ir.FloatType) and fold.element.width >= 32
-    return _Extremum(source) if wide and fold.kind in ("maximumf", "minimumf") else fold
+    return _Extremum(source, across) if wide and fold.kind in ("maximumf", "minimumf") else fold
 
 
 def _reduction(r: Retiler, source: Operation) -> None:
     """vector.multi_reduction"""
+    with r.joining(source):
+        _reduce(r, source)
+
+
+def _reduce(r: Retiler, source: Operation) -> None:
     value, acc = source.operands
     shape = list(ir.VectorType(value.type).shape)
     reduced = list(ir.DenseI64ArrayAttr(source.attributes["reduction_dims"]))
     left = [d for d in range(len(shape)) if d not in reduced]
-    fold = _fold_of(source)
-    bare = fold.begins_with(acc)
     lane = r.lane(shape)
+    fold = _fold_of(source, lane in reduced)
+    bare = fold.begins_with(acc)
     result = source.results[0]
     if not is_vector(result):
         piece = _of_place(r, value, {}, reduced, lane, shape, fold)
