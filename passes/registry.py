@@ -26,6 +26,7 @@ BUILTIN: dict[str, str] = {
     "deepen-products": "xcc.passes.tile.deepen_products",
     "distribute": "xcc.passes.gpu.distribute",
     "early-launch": "xcc.passes.gpu.early_launch",
+    "early-reductions": "xcc.passes.tile.early_reductions",
     "epilogue-pieces": "xcc.passes.gpu.epilogue_pieces",
     "epilogue-strips": "xcc.passes.linalg.epilogue_strips",
     "exchange-pairs": "xcc.passes.xt.exchange_pairs",

@@ -25,6 +25,7 @@ def vector_stages() -> tuple[Stage, ...]:
             _pass("amx-tiles"),
             _pass("row-division"),
             _pass("share-operands"),
+            _pass("early-reductions"),
             _pass("stream-tiles"),
             _pass("peel-instances"),
             _pass("retile"),

@@ -9,8 +9,9 @@ from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.walk import ops_where
 
 __all__ = ["DEAR", "LEAVES", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept", "reads_nothing",
-           "roots", "unit_reshape", "writes"]
+           "roots", "scans_of", "unit_reshape", "writes", "written_scan"]
 
+SCAN = "vector.scan"
 LEAVES = ("vector.step", "vector.create_mask", "vector.constant_mask", "vector.broadcast", "vector.transpose")
 LOADS = ("vector.transfer_read", "vector.gather")
 WRITES = ("vector.transfer_write", "vector.scatter", "tile.atomic", "memref.store", "memref.atomic_rmw")
@@ -41,7 +42,52 @@ def is_lazy(op: Operation) -> bool:
     """Whether the elements of the result can be computed one by one."""
     if op.name == "arith.constant":
         return ir.DenseElementsAttr(op.attributes["value"]).is_splat
-    return op.name in LEAVES or op.name in LOADS or is_view(op) or is_elementwise(op)
+    return op.name in LEAVES or op.name in LOADS or is_view(op) or is_elementwise(op) or written_scan(op)
+
+
+def written_scan(op: Operation) -> bool:
+    """Whether a scan is computed by the loops of the one store that needs it, which walk its lines from end to end: as
+    they are, or with what else is stored beside each element."""
+    if op.name != SCAN or any(True for _ in op.results[1].uses):
+        return False
+    found = roots(op)
+    write = next(iter(found), None)
+    if write is None or len(found) > 1 or write.name != "vector.transfer_write" or write.block != op.block:
+        return False
+    line, kind = ir.VectorType(op.results[0].type), ir.VectorType(write.operands[0].type)
+    last = ir.AffineDimExpr(ir.AffineMapAttr(write.attributes["permutation_map"]).value.results[-1]).position
+    return line.shape[-1] > 1 and kind.shape[-1] == line.shape[-1] and _splat(op.operands[1]) \
+        and last == ir.MemRefType(write.operands[1].type).rank - 1 \
+        and _beside(write.operands[0], op) and scans_of(write.operands[0]) == {op}
+
+
+def _splat(value: Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.name == "arith.constant" \
+        and ir.DenseElementsAttr(value.owner.operation.attributes["value"]).is_splat
+
+
+def _beside(value: Value, source: Operation) -> bool:
+    """Whether each element of `value` needs none of `source`, or the one at its own place."""
+    return all(is_elementwise(o) or (o.name == "vector.shape_cast" and unit_reshape(o))
+               for o in _ahead(value) if o != source and source in _ahead(o.results[0]))
+
+
+def scans_of(value: Value) -> set[Any]:
+    """The scans that a block value is made of, in its block."""
+    return {o for o in _ahead(value) if o.name == SCAN}
+
+
+def _ahead(value: Value) -> set[Any]:
+    """The operations that a block value is made of, in its block."""
+    found: set[Any] = set()
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        if not is_vector(v) or isinstance(v.owner, ir.Block) or v.owner.operation in found:
+            continue
+        found.add(v.owner.operation)
+        todo += list(v.owner.operation.operands)
+    return found
 
 
 def writes(op: Operation) -> bool:
@@ -60,8 +106,8 @@ def reads_nothing(op: Operation) -> bool:
 
 
 def cost_of(op: Operation) -> int:
-    """Operations for an element of a lazy value. Views and constants are free, and masks of places: most loops end where
-    these do."""
+    """Operations for an element of a lazy value. Views and constants are free, and masks of places: most loops end
+    where these do."""
     if op.name == "arith.constant" or (reads_nothing(op) and _is_mask(op.results[0])):
         return 0
     own = 0 if is_view(op) else next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)

@@ -61,6 +61,8 @@ class Pieces:
             return self._reshaped(source, coords, lane, width)
         if name == "vector.transfer_read":
             return self._read(source, coords, lane, width)
+        if name == "vector.scan":
+            return self.r.scans[source].of(self.of(source.operands[0], coords, lane, width))
         if name == "vector.gather":
             return self._gather(source, coords, lane, width)
         if is_elementwise(source):

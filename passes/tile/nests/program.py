@@ -12,7 +12,7 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.updates import updated_only
 from xcc.passes.shared.values import op
-from xcc.passes.tile.nests import control, products, reductions, rows, stores
+from xcc.passes.tile.nests import control, products, reductions, rows, scans, stores
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
 from xcc.passes.tile.nests.chunks import chunked
 from xcc.passes.tile.nests.instances import PEELED, emit_instance
@@ -22,6 +22,7 @@ from xcc.passes.tile.nests.loops import FEW, Wholes, loops
 from xcc.passes.tile.nests.operands import slots_of
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.private import MOST_CHUNKS, Private, copies
+from xcc.passes.tile.nests.scans import Running
 from xcc.passes.tile.nests.shared import CHUNKS, Slots, shared_products
 
 __all__ = ["Retiler", "retile"]
@@ -60,6 +61,7 @@ class Retiler:
         self.joins: dict[Any, list[Any]] = {}   # the values that the loops of a reduction keep
         self.private: dict[Any, Private] = {}   # copies of buffers that instances only update
         self.slots: dict[Any, Slots] = {}       # operands of products that instances share, by product and number
+        self.scans: dict[Any, Running] = {}     # scans, at the piece that is being made
         self.bytes = 0
         self.wholes = Wholes()
         self.whole = False          # all masks let everything through
@@ -159,7 +161,13 @@ class Retiler:
 
     def in_memory(self, value: Value) -> Kept:
         """A value that is needed in memory."""
-        return self.kept[value] if value in self.kept else self.keep(value)
+        if value in self.kept:
+            return self.kept[value]
+        source = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        if source is None or source.name != "vector.shape_cast" or source.operands[0] not in self.kept:
+            return self.keep(value)
+        self.reshape(source)
+        return self.kept[value]
 
     def reshape(self, source: Operation) -> None:
         have = self.in_memory(source.operands[0])
@@ -250,5 +258,5 @@ def _forall(r: Retiler, source: Any) -> None:
 _HANDLERS: dict[str, Callable[[Retiler, Any], None]] = {
     "scf.forall": _forall,
     "vector.extract": _extract, "vector.scatter": _scatter,
-    **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS, **stores.HANDLERS,
+    **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS, **scans.HANDLERS, **stores.HANDLERS,
 }

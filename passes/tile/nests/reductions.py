@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.passes.shared.combining import combining
 from xcc.passes.shared.values import extract, scalar_attr, shuffle, splat_constant, vec
 from xcc.passes.tile.lowering.vectors import neutral
@@ -19,11 +19,21 @@ from xcc.passes.tile.nests.pieces import Pieces
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "neutral_of"]
 
 PARTS = 2       # pieces of a long line at a time
 _F = arith_d.CmpFPredicate
 _NAMES = {"add": "sum", "mul": "prod", "maxui": "umax", "minui": "umin", "or": "or", "and": "and", "xor": "xor"}
+
+
+def _bare(kind: str) -> str:
+    """The name inside ``#vector.kind<...>``."""
+    return kind.split("<")[1].split(">")[0]
+
+
+def neutral_of(kind: str, element: Type) -> Any:
+    """What changes nothing in a reduction or scan of ``#vector.kind<...>``."""
+    return neutral(_NAMES.get(_bare(kind), _bare(kind)[:3]), element)
 
 
 class _Fold:
@@ -32,10 +42,10 @@ class _Fold:
     def __init__(self, source: Operation, across: bool) -> None:
         """across: lanes are combined with each other at the end."""
         self.across = across
-        self.kind = str(source.attributes["kind"]).split("<")[1].split(">")[0]
+        self.kind = _bare(str(source.attributes["kind"]))
         self.element = ir.VectorType(source.operands[0].type).element_type
         self.combine: Callable[[Any, Any], Any] = combining(f"<{self.kind}>", self.element)
-        self.neutral = neutral(_NAMES.get(self.kind, self.kind[:3]), self.element)
+        self.neutral = neutral_of(f"<{self.kind}>", self.element)
 
     def start(self, width: int) -> list[Any]:
         """The state before the first piece."""

@@ -88,6 +88,38 @@ func.func @away(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>, %a: 
   return
 }
 
+// A running sum goes from piece to piece in the loops of the store that needs it: four steps in each register of 16, then
+// what the registers before have come to.
+// CHECK-LABEL: func.func @running(
+// CHECK-NOT: memref.alloca
+// CHECK: scf.for %{{.*}} iter_args(%[[BEFORE:.*]] = %{{.*}}) -> (vector<16xf32>)
+// CHECK: %[[X:.*]] = vector.load %arg0
+// CHECK: %[[LOW:.*]] = vector.shuffle %[[X]], %{{.*}} [0, 1, 2
+// CHECK: %[[ONE:.*]] = vector.shuffle %{{.*}}, %[[LOW]] [15, 16, 17
+// CHECK: arith.addf %[[ONE]], %[[LOW]]
+// CHECK-COUNT-3: arith.addf %{{.*}} : vector<16xf32>
+// CHECK: vector.shuffle {{.*}} [15, 15, 15
+// CHECK: arith.addf %[[BEFORE]]
+// CHECK: %[[NEXT:.*]] = arith.addf %[[BEFORE]]
+// CHECK: arith.addf %[[NEXT]]
+// CHECK: vector.store %{{.*}}, %arg1
+// CHECK: scf.yield
+// CHECK: scf.for {{.*}} -> (vector<16xf32>)
+// CHECK: vector.maskedload
+// CHECK: vector.maskedstore
+// CHECK-NOT: memref.alloca
+// CHECK: return
+func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) attributes {tile.grid = ["x_0"]} {
+  %i = "tile.program_id"() {axis = 0 : i64} : () -> index
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %t = "tile.load"(%x, %zero, %i, %c0) {shape = [1, 1024]} : (memref<?x?xf32>, f32, index, index) -> vector<1x1024xf32>
+  %s = "tile.scan"(%t) {kind = "sum"} : (vector<1x1024xf32>) -> vector<1x1024xf32>
+  %d = arith.addf %s, %t : vector<1x1024xf32>
+  "tile.store"(%d, %y, %i, %c0) : (vector<1x1024xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
 // A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, eight
 // rows of sums go over k in registers. The two vectors of a row are made one by one.
 // CHECK-LABEL: func.func @product(

@@ -1,4 +1,4 @@
-"""Values that several operations need, kept by the loops of the first reduction or by loops of their own, against numpy."""
+"""Values that several operations need, kept by the loops of a reduction or by their own, against numpy."""
 
 import numpy as np
 import pytest
