@@ -72,6 +72,7 @@ BUILTIN: dict[str, str] = {
     "prefetch-fragments": "xcc.passes.gpu.prefetch_fragments",
     "prefetch-inputs": "xcc.passes.linalg.prefetch_inputs",
     "prefetch-panels": "xcc.passes.linalg.prefetch_panels",
+    "prefetch-tiles": "xcc.passes.tile.prefetch_tiles",
     "private-updates": "xcc.passes.gpu.private_updates",
     "push-results": "xcc.passes.xt.push_results",
     "rank-sorts": "xcc.passes.xt.rank_sorts",

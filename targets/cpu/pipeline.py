@@ -27,6 +27,7 @@ def vector_stages() -> tuple[Stage, ...]:
             _pass("share-operands"),
             _pass("early-reductions"),
             _pass("stream-tiles"),
+            _pass("prefetch-tiles"),
             _pass("peel-instances"),
             _pass("retile"),
             _pass("block-loops"),

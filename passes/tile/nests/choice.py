@@ -8,15 +8,17 @@ from typing import Any
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.walk import ops_where
 
-__all__ = ["DEAR", "LEAVES", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept", "reads_nothing",
-           "roots", "scans_of", "unit_reshape", "writes", "written_scan"]
+__all__ = ["DEAR", "FUNCTION", "LEAVES", "LINE", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept",
+           "reads_nothing", "roots", "scans_of", "unit_reshape", "writes", "written_scan"]
 
 SCAN = "vector.scan"
 LEAVES = ("vector.step", "vector.create_mask", "vector.constant_mask", "vector.broadcast", "vector.transpose")
 LOADS = ("vector.transfer_read", "vector.gather")
 WRITES = ("vector.transfer_write", "vector.scatter", "tile.atomic", "memref.store", "memref.atomic_rmw")
+LINE = 64       # bytes of a cache line
 DEAR = 6        # operations from which on a value that is needed twice is kept
-_COSTS = {"math.": 10, "arith.div": 5, "arith.rem": 8, "vector.gather": 8}
+FUNCTION = 10   # of a function such as exp
+_COSTS = {"math.": FUNCTION, "arith.div": 5, "arith.rem": 8, "vector.gather": 8}
 
 
 def is_vector(value: Value) -> bool:

@@ -12,6 +12,7 @@ from xcc.passes.shared.values import extract, scalar_attr, shuffle, splat_consta
 from xcc.passes.tile.lowering.vectors import neutral
 from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.choice import is_vector
+from xcc.passes.tile.nests.fetches import fetching
 from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import FEW, carried_loops, loops
 from xcc.passes.tile.nests.pieces import Pieces
@@ -141,7 +142,7 @@ def _reduce(r: Retiler, source: Operation) -> None:
     bare = fold.begins_with(acc)
     result = source.results[0]
     if not is_vector(result):
-        piece = _of_place(r, value, {}, reduced, lane, shape, fold)
+        piece = _of_place(r, source, {}, reduced, lane, shape, fold)
         r.values[result] = piece if bare else fold.combine(piece, r.get(acc))
         return
     kind = ir.VectorType(result.type)
@@ -150,9 +151,9 @@ def _reduce(r: Retiler, source: Operation) -> None:
     def body(coords: Coords, along: int, width: int) -> None:
         at = dict(zip(left, coords, strict=True))
         if lane in reduced:
-            piece, first = _of_place(r, value, at, reduced, lane, shape, fold), 0
+            piece, first = _of_place(r, source, at, reduced, lane, shape, fold), 0
         else:
-            piece, first = fold.piece(_beside(r, value, at, reduced, lane, shape, fold, width)), width
+            piece, first = fold.piece(_beside(r, source, at, reduced, lane, shape, fold, width)), width
         if not bare:
             piece = fold.combine(piece, Pieces(r).of(acc, coords, along, first))
         target.store(piece, coords, along)
@@ -172,22 +173,23 @@ def _coords(rank: int, *parts: dict[int, Any]) -> Coords:
     return tuple(out)
 
 
-def _of_place(r: Retiler, value: Value, at: dict[int, Any], reduced: list[int], lane: int, shape: list[int],
+def _of_place(r: Retiler, source: Operation, at: dict[int, Any], reduced: list[int], lane: int, shape: list[int],
               fold: _Fold) -> Any:
     """The reduction at one place of what is left, lanes too: the first piece, the others onto it."""
     if lane not in reduced:     # nothing but dims of size 1
-        return Pieces(r).of(value, _coords(len(shape), at), lane, 0)
+        return Pieces(r).of(source.operands[0], _coords(len(shape), at), lane, 0)
     width = r.width(shape[lane])
-    return fold.lanes(_beside(r, value, at, [*(d for d in reduced if d != lane), lane], lane, shape, fold, width))
+    return fold.lanes(_beside(r, source, at, [*(d for d in reduced if d != lane), lane], lane, shape, fold, width))
 
 
-def _beside(r: Retiler, value: Value, at: dict[int, Any], dims: list[int], lane: int, shape: list[int],
+def _beside(r: Retiler, source: Operation, at: dict[int, Any], dims: list[int], lane: int, shape: list[int],
             fold: _Fold, width: int) -> list[Any]:
     """The state of `fold` behind the pieces along `dims`. Long lines are two by two, so that one piece is computed
     while the other waits for the one before."""
     parts = PARTS if lane in dims and shape[lane] >= PARTS * FEW * width else 1
     steps = [parts * width if d == lane else 1 for d in dims]
     sizes = [shape[d] for d in dims]
+    fetch = fetching(r, source)
 
     def body(places: list[Any], carried: list[Any]) -> list[Any]:
         where = _coords(len(shape), at, dict(zip(dims, places, strict=True)))
@@ -195,7 +197,8 @@ def _beside(r: Retiler, value: Value, at: dict[int, Any], dims: list[int], lane:
         out: list[Any] = []
         for n in range(parts):
             there = tuple(add(c, n * width) if d == lane else c for d, c in enumerate(where))
-            out += fold.step(carried[n * each:(n + 1) * each], Pieces(r).of(value, there, lane, width))
+            fetch(there, lane, width)
+            out += fold.step(carried[n * each:(n + 1) * each], Pieces(r).of(source.operands[0], there, lane, width))
         return out
 
     state = carried_loops(r.wholes, sizes, steps, fold.start(width) * parts, body, FEW)
