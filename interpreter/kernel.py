@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from io import StringIO
 from math import prod
 from typing import Any
 
@@ -49,16 +51,18 @@ class Block:
 
 
 class _Source:
-    """An op's text for messages, made when asked for."""
+    """An op's text for messages, made when asked for, with the names of values in `kernel`."""
 
-    def __init__(self, op: Operation) -> None:
-        self._op = op
+    def __init__(self, op: Operation, kernel: Kernel) -> None:
+        self._op, self._kernel = op, kernel
         self.name: str = op.operation.name
         self._text = ""
 
     def __call__(self) -> str:
         if not self._text:
-            line = str(self._op).split("\n", 1)[0]
+            text = StringIO()
+            self._op.operation.print(state=self._kernel.names, file=text)
+            line = text.getvalue().split("\n", 1)[0]
             self._text = f"{line} [{self._op.location}]"
         return self._text
 
@@ -84,6 +88,11 @@ class Kernel:
     @property
     def name(self) -> str:
         return ir.StringAttr(self.function.attributes["sym_name"]).value
+
+    @cached_property
+    def names(self) -> Any:
+        """The names of its values in texts, which take long to find in a long kernel."""
+        return ir.AsmState(self.function.operation)
 
     @property
     def slot_count(self) -> int:
@@ -126,7 +135,7 @@ class Kernel:
             runner = handler(op, self)
             if runner is not None:
                 out.steps.append((runner, tuple(self.slot(o) for o in op.operands),
-                                  tuple(self.slot(r) for r in op.results), _Source(op)))
+                                  tuple(self.slot(r) for r in op.results), _Source(op, self)))
         return out
 
     def run(self, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: Sequence[Any],

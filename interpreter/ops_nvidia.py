@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,14 +75,25 @@ class PendingCopy:
     group: int = -1
 
     def touches(self, buffer: Buffer, byte: Array, size: int) -> bool:
+        """Whether accesses of `size` bytes from `byte` on overlap it."""
         if buffer is not self.target.buffer:
             return False
+        first, covered = self._bytes
+        near = byte[(byte > first - size) & (byte < first + len(covered))]
+        at = near[:, None] + np.arange(size) - first
+        return bool(covered[at[(at >= 0) & (at < len(covered))]].any())
+
+    @cached_property
+    def _bytes(self) -> tuple[int, Array]:
+        """The first byte that it writes, and which from there on."""
         item = self.target.dtype.itemsize
         start = np.broadcast_to(self.at, self.mask.shape)[self.mask] * item
-        covered = np.zeros(len(buffer.data) + 1, np.int8)
-        for offset in range(self.values.shape[1] * item):
-            covered[start + offset] = 1
-        return bool(covered[byte[:, None] + np.arange(size)].any())
+        if not len(start):
+            return 0, np.zeros(0, bool)
+        first, width = int(start.min()), self.values.shape[1] * item
+        covered = np.zeros(int(start.max()) + width - first, bool)
+        covered[(start - first)[:, None] + np.arange(width)] = True
+        return first, covered
 
 
 @op("nvgpu.device_async_copy")

@@ -11,9 +11,15 @@ import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xcc.diagnostics import UserError
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module
+    from xcc.options import CompileOptions
+    from xcc.targets.base import Chip
+    from xcc.weights import WeightStore
 
 __all__ = ["Pass", "PassContext", "get_pass", "parse_pass", "register_pass", "registered_passes"]
 
@@ -22,9 +28,9 @@ __all__ = ["Pass", "PassContext", "get_pass", "parse_pass", "register_pass", "re
 class PassContext:
     """What a pass may use beside the module: the weights, the chip and the options of this compilation."""
 
-    weights: Any = None          # xcc.weights.WeightStore
-    chip: Any = None             # targets.base.Chip
-    options: Any = None          # xcc.options.CompileOptions
+    weights: WeightStore | None = None
+    chip: Chip = None                   # type: ignore[assignment]      # passes of a model for no chip do not ask
+    options: CompileOptions = None      # type: ignore[assignment]      # passes that run by themselves do not ask
     verbose: Callable[[str], None] = lambda _: None
 
 
@@ -34,11 +40,11 @@ class Pass:
 
     name: ClassVar[str] = ""
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         """Changes `module` (an ir.Module) in place."""
         raise NotImplementedError(f"pass '{self.name}' has no run method")
 
-    def acts_on(self, chip: Any) -> bool:
+    def acts_on(self, chip: Chip) -> bool:
         """Whether the pass has anything to do for this chip."""
         return True
 
@@ -128,7 +134,7 @@ def parse_pass(text: str) -> Pass:
         raise UserError(f"pass '{name}': missing '}}' after its options")
     hints = typing.get_type_hints(cls)
     known = {f.name.replace("_", "-"): f.name for f in dataclasses.fields(cls)}
-    values: dict[str, Any] = {}
+    values: dict[str, bool] = {}
     for item in rest[:-1].split():
         key, eq, value = item.partition("=")
         if key not in known:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from xcc._mlir import Module, Operation
 from xcc.diagnostics import CompilerBug
 from xcc.passes.legal_ops import LEGAL, LEGAL_IN_MAIN
 from xcc.passes.walk import ops_where
@@ -21,7 +22,7 @@ def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     return cache(lambda name: pattern.fullmatch(name) is not None)
 
 
-def illegal_ops(module: Any, stage: str, own: Mapping[str, tuple[str, ...]]) -> list[Any]:
+def illegal_ops(module: Module, stage: str, own: Mapping[str, tuple[str, ...]]) -> list[Any]:
     """The ops of `module` that must not be left after `stage`; `own`: what is legal in the target's own stages."""
     legal = LEGAL.get(stage) or own.get(stage)
     if legal is None:
@@ -34,12 +35,12 @@ def illegal_ops(module: Any, stage: str, own: Mapping[str, tuple[str, ...]]) -> 
     return found
 
 
-def _not_matching(root: Any, patterns: tuple[str, ...]) -> list[Any]:
+def _not_matching(root: Operation, patterns: tuple[str, ...]) -> list[Any]:
     legal = _matcher(patterns)
     return ops_where(root, lambda op: not legal(op.name))
 
 
-def check_legal(module: Any, stage: str, own: Mapping[str, tuple[str, ...]]) -> None:
+def check_legal(module: Module, stage: str, own: Mapping[str, tuple[str, ...]]) -> None:
     """CompilerBug that lists the ops (name, times, first location) that `stage` should have removed."""
     seen: dict[str, list[Any]] = {}
     for op in illegal_ops(module, stage, own):

@@ -12,10 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
+from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, parse_pass
+
+if TYPE_CHECKING:
+    from xcc.passes.base import PassContext
+    from xcc.targets.base import Chip
 
 __all__ = ["MAIN_STAGES", "MODEL_STAGES", "Pipeline", "Stage"]
 
@@ -57,7 +62,7 @@ class Pipeline:
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
 
-    def table(self, chip: Any = None) -> str:
+    def table(self, chip: Chip | None = None) -> str:
         """The pipeline with one pass a line; :meth:`parse` reads it too. With a `chip` (targets.base.Chip) comments
         say which passes have nothing to do for it."""
         return "".join(f"{s.name}:\n{''.join(_lines(s, chip))}" for s in self.stages)
@@ -128,7 +133,7 @@ class Pipeline:
             stages.append(Stage(head[1] if head else "", tuple(_parse_pass(p) for p in _split(body, ","))))
         return Pipeline(tuple(stages))
 
-    def run(self, module: Any, ctx: Any) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         """Runs every pass on `module` in place, without the checks of the compiler's stage loop."""
         for stage in self.stages:
             for p in stage.passes:
@@ -158,7 +163,7 @@ class Pipeline:
         return self
 
 
-def _lines(stage: Stage, chip: Any) -> Iterator[str]:
+def _lines(stage: Stage, chip: Chip | None) -> Iterator[str]:
     """A line a pass; of a stage without any, its end alone."""
     for i, p in enumerate(stage.passes):
         idle = f"    # nothing to do on {chip.name}" if chip is not None and not p.acts_on(chip) else ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
 
@@ -20,7 +21,7 @@ class TestFail(Pass):
     name: ClassVar[str] = "test-fail"
     how: str = "abort"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         if self.how == "abort":
             os.abort()
         if self.how == "hang":

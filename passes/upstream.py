@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from xcc._mlir import passmanager
+from xcc._mlir import Module, passmanager
 from xcc.passes.base import Pass, PassContext
 
 
@@ -21,7 +21,7 @@ class Upstream(Pass):
     name: ClassVar[str] = "mlir"
     pipeline: str = ""
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context as context:
             known = _MANAGERS.known.setdefault(context, {})
             if self.pipeline not in known:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, WalkResult, ir
 
 __all__ = ["ops_where"]
 
 
-def ops_where(root: Any, wanted: Callable[[Any], bool], outer_first: bool = False) -> list[Any]:
+def ops_where(root: Module | Operation, wanted: Callable[[Any], bool], outer_first: bool = False) -> list[Operation]:
     """The operations at and below `root` that are `wanted`, in order; what is inside an operation comes before it, or
     behind it with `outer_first`."""
-    found: list[Any] = []
+    found: list[Operation] = []
 
-    def visit(op: Any) -> Any:
+    def visit(op: Operation) -> WalkResult:
         if wanted(op):
             found.append(op)
         return ir.WalkResult.ADVANCE

@@ -23,6 +23,7 @@ from xcc.runtime.cores import physical_cores
 from xcc.runtime.cpu_collectives import FAILED, CollectiveCalls
 from xcc.runtime.given_outputs import check_size
 from xcc.runtime.gloo import Gloo
+from xcc.runtime.immortal import keep_forever
 from xcc.runtime.large_pages import address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.library import load_library
@@ -190,7 +191,7 @@ class CpuExecutor:
                                                               *zip(self.program.outputs, outputs, strict=True),
                                                               *self._arrays.items()])
         if status := self._main(self._pointers, self._symbols):
-            self._refuse(status)
+            self._refuse(status, inputs, outputs)
         if not self._plain:
             outputs = [self._result(n, out, plan.outputs[n]) for n, out in enumerate(outputs)]
         return self._written(outputs, given) if given else outputs
@@ -255,9 +256,10 @@ class CpuExecutor:
         """After :meth:`run_at`: a copy of output `n`, cut to its size."""
         return self._result(n, None, ())
 
-    def _refuse(self, status: int) -> None:
-        """The error of a run that has returned `status`."""
+    def _refuse(self, status: int, *arrays: object) -> None:
+        """The error of a run on `arrays` that has returned `status`."""
         if status == FAILED and self._collectives is not None:
+            keep_forever(self.memory, *arrays)      # a collective that has not ended may still write
             raise self._collectives.failure()
         env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
         raise UserError(refusal(requirements(self.program)[status - 1], env))

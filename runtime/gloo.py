@@ -8,6 +8,7 @@ from typing import Any
 
 from xcc.diagnostics import UserError
 from xcc.runtime.group_collectives import GroupCollectives
+from xcc.runtime.immortal import keep_forever
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.world import World
 
@@ -49,6 +50,16 @@ class Gloo(GroupCollectives):
         return self._groups[axes]
 
     def wait(self, work: Any) -> None:
+        """Until it is done. What has failed here while it waits for others is left behind: a group's destructor waits,
+        too, and two ranks would wait for each other."""
+        try:
+            self._wait(work)
+        except BaseException:
+            if not work.is_completed():
+                keep_forever(work, *self._groups.values())
+            raise
+
+    def _wait(self, work: Any) -> None:
         while True:
             try:
                 work.wait(_LOOKS)

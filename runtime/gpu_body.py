@@ -32,7 +32,7 @@ from xcc.runtime.signature import require
 __all__ = ["GpuBody"]
 
 _MAX_UNROLLED = 4096       # launches that one graph may hold
-FEW = 3                    # launches that take less of the host's time than a graph
+FEW = 1                    # launches that take as little of the host's time as a graph, and start sooner
 
 
 class GpuBody:

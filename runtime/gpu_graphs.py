@@ -57,8 +57,8 @@ class MovableGraph:
 
 
 class PreparedLaunches:
-    """A few launches, made one by one: in less of the host's time than a graph of them, whose nodes are edited where
-    buffers move. Takes launches in the place of a driver, and enqueues them in `replay`."""
+    """Launches that are made one by one, where a graph's nodes would be edited when buffers move. Takes launches in the
+    place of a driver, and enqueues them in `replay`."""
 
     def __init__(self, driver: Any, bases: Mapping[int, int]) -> None:
         """`bases`: where each place that may move is now."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xcc.diagnostics import UserError
 
@@ -25,6 +25,8 @@ NATIVE = "native"
 MAY_BE_0 = ("l3_bytes",)
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 BOOLS = {"true": True, "1": True, "false": False, "0": False}
+
+N = TypeVar("N", int, float)
 
 
 def split_specs(text: str) -> list[str]:
@@ -83,7 +85,7 @@ def _different(chip: Chip, base: Chip) -> list[str]:
     return [f.name for f in dataclasses.fields(chip) if getattr(chip, f.name) != getattr(base, f.name)]
 
 
-def _value(key: str, text: str, kind: str) -> Any:
+def _value(key: str, text: str, kind: str) -> bool | float | str | tuple[str, ...] | tuple[tuple[str, float], ...]:
     """`text` as a value of a field of type `kind`; ValueError when it is none."""
     if kind == "bool":
         if text not in BOOLS:
@@ -103,8 +105,8 @@ def _value(key: str, text: str, kind: str) -> Any:
     return tuple((_not_empty(name), _positive(float(rate), key)) for name, _, rate in rates)
 
 
-def _positive(number: Any, key: str) -> Any:
-    power = key not in ("vector_bytes", "warp") or number & (number - 1) == 0
+def _positive(number: N, key: str) -> N:
+    power = key not in ("vector_bytes", "warp") or number & (number - 1) == 0      # type: ignore[operator]
     if not math.isfinite(number) or number < (0 if key in MAY_BE_0 else 1) or not power:
         raise ValueError
     return number

@@ -101,7 +101,7 @@ def gpu_model_passes() -> tuple[Pass, ...]:
     return tuple(get_pass(name)() for name in names)
 
 
-def _pass(name: str, **options: Any) -> Pass:
+def _pass(name: str, **options: bool | tuple[str, ...]) -> Pass:
     return get_pass(name)(**options)
 
 

@@ -6,9 +6,7 @@ that a convolution is tiled and multiplied as the matrix product that it is, wha
 
 from __future__ import annotations
 
-from typing import Any
-
-from xcc._mlir import Value, ir
+from xcc._mlir import Type, Value, ir
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, exact_instructions
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
@@ -82,13 +80,13 @@ def _joined(op: Op) -> tuple[int, ...]:
     return ()
 
 
-def multiplied_type(value: Value) -> Any:
+def multiplied_type(value: Value) -> Type:
     """The element type of a factor before it is widened to the accumulator's."""
     owner = value.owner
     return owner.operands[0].type if not isinstance(owner, ir.Block) and owner.name in EXTENSIONS else value.type
 
 
-def multiplied_types(factors: tuple[Any, Any]) -> tuple[str, str]:
+def multiplied_types(factors: tuple[Value, Value]) -> tuple[str, str]:
     """The element types of a product's contraction, named as in the tables of instructions: as they are before they are
     widened, if both are of as many bits."""
     same = len({narrow(v).type for v in factors}) == 1
@@ -106,7 +104,7 @@ def least_depth(instructions: list[MatrixInstruction], rows: int, columns: int) 
     return min((i.k for i in fitting or instructions), default=1)
 
 
-def takes_warpgroups(op: Op, factors: tuple[Any, Any], instructions: list[MatrixInstruction]) -> bool:
+def takes_warpgroups(op: Op, factors: tuple[Value, Value], instructions: list[MatrixInstruction]) -> bool:
     """Whether `instructions` has one of warpgroups for the product: of bytes only where both factors lie along k."""
     if not any(i.warps > 1 for i in instructions):
         return False

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
-from xcc._mlir import Operation, ir
+from xcc._mlir import Module, Operation, ir
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelLaunch
 from xcc.targets.llvm_text import llvm_ir
@@ -13,7 +11,7 @@ from xcc.targets.llvm_text import llvm_ir
 __all__ = ["flat_module", "kernel_functions", "kernel_launches", "kernel_llvm_ir", "scratch_bytes"]
 
 
-def kernel_functions(module: Any) -> list[Any]:
+def kernel_functions(module: Module) -> list[Operation]:
     """The functions that are kernels (gpu.func or llvm.func), in order, inside gpu.modules or outside."""
     found = []
     for op in module.body.operations:
@@ -28,7 +26,7 @@ def _is_kernel(op: Operation) -> bool:
     return any(name in op.attributes for name in ("kernel", "gpu.kernel", "nvvm.kernel", "rocdl.kernel"))
 
 
-def kernel_launches(module: Any, dynamic_shared: bool = True) -> tuple[KernelLaunch, ...]:
+def kernel_launches(module: Module, dynamic_shared: bool = True) -> tuple[KernelLaunch, ...]:
     """How the kernels are launched, from the attributes that ``distribute`` left.
 
     dynamic_shared: shared memory is given at launch; False when it is in the code.
@@ -59,7 +57,7 @@ def shared_bytes_of(function: Operation) -> int:
     return int(ir.IntegerAttr(function.attributes["xcc.shared_bytes"]).value)
 
 
-def flat_module(module: Any) -> Any:
+def flat_module(module: Module) -> Module:
     """A new module that holds what the gpu.modules of `module` hold, and what lies beside them."""
     with module.context, ir.Location.unknown():
         out = ir.Module.create()
@@ -71,6 +69,6 @@ def flat_module(module: Any) -> Any:
     return out
 
 
-def kernel_llvm_ir(module: Any) -> str:
+def kernel_llvm_ir(module: Module) -> str:
     """LLVM IR of all kernels of a module at stage ``nvvm`` or ``rocdl``."""
     return llvm_ir(flat_module(module))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.tile_ops import constant
 from xcc.passes.linalg.kernel.domain import element_bytes, volume
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, bare_loop
@@ -32,7 +31,7 @@ class Loaded:
         return Loaded(size, size, size / WIDEST)
 
 
-def loaded(op: Op, factor: Any, size: int) -> Loaded:
+def loaded(op: Op, factor: Value, size: int) -> Loaded:
     """What the value `factor` of the body of `op` is computed from, of all inputs that are as large as it.
 
     Where nothing is known it counts as elements of `size` bytes, 16 bytes at a time.
@@ -46,20 +45,21 @@ def loaded(op: Op, factor: Any, size: int) -> Loaded:
     return Loaded(sum(p.memory for p in parts), sum(p.registers for p in parts), sum(p.accesses for p in parts))
 
 
-def along(op: Op, factor: Any, loops: set[int]) -> bool:
+def along(op: Op, factor: Value, loops: set[int]) -> bool:
     """Whether all inputs that the value `factor` of the body of `op` is computed from are read along one of `loops`."""
     accesses = [op.inputs[n][1] for n in _arguments(op, factor)]
     return bool(accesses) and all(a and bare_loop(a[-1]) in loops for a in accesses)
 
 
-def _arguments(op: Op, value: Any) -> set[int]:
+def _arguments(op: Op, value: Value) -> set[int]:
     """Numbers of the inputs of `op` that a value of its body is computed from."""
     if isinstance(value.owner, ir.Block):
         return {value.arg_number} if value.owner == op.block and value.arg_number < len(op.inputs) else set()
     return set().union(*(_arguments(op, v) for v in value.owner.operands))
 
 
-def _sources(tensor: Tensor, access: Access, seen: set[tuple[Tensor, Access]]) -> list[tuple[Any, int, Loaded]]:
+def _sources(tensor: Tensor, access: Access,
+             seen: set[tuple[Tensor, Access]]) -> list[tuple[Value | None, int, Loaded]]:
     """The kernel's arguments behind `tensor`: each with its elements, and how they are read, each once."""
     if (tensor, access) in seen:
         return []
@@ -69,7 +69,7 @@ def _sources(tensor: Tensor, access: Access, seen: set[tuple[Tensor, Access]]) -
     return [*_gathered(tensor, access), *(s for t, a in tensor.producer.inputs for s in _sources(t, a, seen))]
 
 
-def _gathered(tensor: Tensor, access: Access) -> list[tuple[Any, int, Loaded]]:
+def _gathered(tensor: Tensor, access: Access) -> list[tuple[Value, int, Loaded]]:
     """What the body of the producer of `tensor` reads by tensor.extract, as many elements as the tensor has."""
     op = tensor.producer
     if op is None or op.operation is None:
@@ -87,7 +87,7 @@ def _gathered(tensor: Tensor, access: Access) -> list[tuple[Any, int, Loaded]]:
     return out
 
 
-def _moved(index: Any) -> tuple[int, int] | None:
+def _moved(index: Value) -> tuple[int, int] | None:
     """(n, c) of a loop's number ``linalg.index n``, with c, a constant, added to it."""
     if isinstance(index.owner, ir.Block):
         return None

@@ -11,6 +11,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from xcc._mlir import Module
+
 __all__ = ["linked", "llvm_ir", "nested_modules", "portable"]
 
 LAYOUT = "llvm.data_layout"
@@ -19,7 +21,7 @@ _TOKEN = re.compile(r"\b(half|bfloat|float|double)\b"
                     r"|f0x[0-9A-Fa-f]+)")
 
 
-def llvm_ir(module: Any) -> str:
+def llvm_ir(module: Module) -> str:
     """LLVM IR of a module that is all LLVM dialect, as text for llvmlite."""
     from xcc._mlir import ir, llvm_d
 
@@ -30,13 +32,13 @@ def llvm_ir(module: Any) -> str:
         return portable(str(llvm_d.translate_module_to_llvmir(module.operation)))
 
 
-def nested_modules(text: str) -> Iterator[Any]:
+def nested_modules(text: str) -> Iterator[Module]:
     """Each kernel's module, of a module of a kernel stage that has them nested; one that has none is a kernel's
     itself."""
     from xcc._mlir import ir
-    from xcc.context import new_context, parse_module
+    from xcc.context import parse_module, shared_context
 
-    module = parse_module(text, new_context(), "the last stage")
+    module = parse_module(text, shared_context(), "the last stage")
     with module.context:
         nested = [o.operation for o in module.body if o.operation.name == "builtin.module"]
         for op in nested or [module.operation]:

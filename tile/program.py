@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Module, ir
-from xcc.context import new_context, parse_module
+from xcc._mlir import Module, Operation, ir
+from xcc.context import new_context, parse_module, shared_context
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
 from xcc.dialects.tile.program import GRID, MULTIPLE, NAME, SIZES, Parameter
@@ -58,7 +58,7 @@ class Program:
     dtypes: dict[str, str] = field(default_factory=dict)
 
     @property
-    def func(self) -> Any:
+    def func(self) -> Operation:
         return next(f for f in tile_d.programs_in(self.module)
                     if ir.StringAttr(f.operation.attributes["sym_name"]).value == self.name)
 
@@ -86,7 +86,7 @@ def build(name: str, parameters: Mapping[str, BufferOf | ScalarOf], body: Callab
     grid: one to three sizes, numbers or expressions (docs of `xcc.dialects.tile.program`). The default names are
     numbers that a launch gives. config: what the strategy is not to choose, as {"threads": 128, "stages": 3}. """
     code = getattr(body, "__code__", None)
-    context = new_context()
+    context = shared_context()
     with context, ir.Location.file(code.co_filename, code.co_firstlineno, 1) if code is not None \
             else ir.Location.unknown():
         module = ir.Module.create()

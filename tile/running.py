@@ -13,7 +13,7 @@ import numpy as np
 
 from xcc import symbolic
 from xcc._mlir import Module, ir
-from xcc.context import new_context
+from xcc.context import shared_context
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.program import Parameter, Symbol, symbols_of
 from xcc.options import CompileOptions
@@ -82,7 +82,7 @@ class Compiled:
         env = {f"d{i}": n for i, n in enumerate(numbers)}
         options = Options(warp=self.chip.warp, warp_order=self.chip.lanes_in_step)
         text = self.stages[get_target(self.options.target).kept_stage]
-        context = new_context()
+        context = shared_context()
         with context:
             module = ir.Module.parse(text)
             get_pass("warpgroup-matrix")().run(module, PassContext())

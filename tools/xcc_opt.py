@@ -127,7 +127,7 @@ def _prepare(args: Any) -> tuple[Any, Any, Any]:
     options = CompileOptions.make(args.target or "cpu", chip=args.chip, precision=args.precision,
                                   debug_patterns=args.debug_patterns)
     target = get_target(options.target)
-    chip = chip_of(target, args.chip) if args.target or args.chip or args.stage or args.emit_kernel else None
+    chip: Any = chip_of(target, args.chip) if args.target or args.chip or args.stage or args.emit_kernel else None
     pipeline = Pipeline.parse(args.pass_pipeline)
     if args.stage:
         whole = target.pipeline(options)

@@ -10,6 +10,10 @@ from xcc._mlir import ir
 from xcc.diagnostics import UserError
 
 NO_ATTRIBUTE = "non-existent attribute"
+SHARED_BY = 64
+"""Modules that share a context: making one takes as long as a small kernel, and one never gives memory back."""
+
+_shared: list[Any] = [None, 0]
 
 
 def new_context() -> Any:
@@ -17,6 +21,14 @@ def new_context() -> Any:
     from xcc.dialects import xt
 
     return xt.context()
+
+
+def shared_context() -> Any:
+    """The context of the next small module, as new_context's: several share one."""
+    if _shared[0] is None or _shared[1] >= SHARED_BY:
+        _shared[:] = new_context(), 0
+    _shared[1] += 1
+    return _shared[0]
 
 
 def parse_module(text: str, context: Any, source: str = "<input>") -> Any:

@@ -4,10 +4,10 @@ MLIR does not know these ops, as it does not know ``xtv`` ones: operands and res
 :func:`problem_of` looks at them, wherever a module is read and when :mod:`xcc.tile` builds one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import Location, Operation, ir
+from xcc._mlir import Location, Operation, Value, ir
 from xcc.diagnostics import Misfit
 from xcc.dialects.tile.types import TileType
 from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
@@ -123,14 +123,14 @@ def attrs_of(op: Operation) -> Attrs:
     return out
 
 
-def grouped(cls: type[TileOp], values: Any) -> list[Any]:
+def grouped(cls: type[TileOp], values: Sequence[Value | TileType]) -> list[Any]:
     """Operands as the class declares them: a value for each field, a tuple for a variadic one."""
     fixed = len(cls.operand_fields) - _variadic(cls)
     values = list(values)
     return [*values[:fixed], *([tuple(values[fixed:])] if _variadic(cls) else [])]
 
 
-def operands_of(op: Operation, read: Callable[[Any], Any] = lambda v: v) -> list[Any]:
+def operands_of(op: Operation, read: Callable[[Any], Any] = lambda v: v) -> list[TileType | tuple[TileType, ...]]:
     """The operands of an op, each read by `read`, grouped."""
     cls = op_class(op)
     assert cls is not None
@@ -144,7 +144,7 @@ def problem_of(op: Operation) -> str | None:
     return f"'{op.operation.name}' {why}" if why else None
 
 
-def _as_tuple(x: Any) -> tuple[Any, ...]:
+def _as_tuple(x: TileType | tuple[TileType, ...] | None) -> tuple[TileType, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else () if x is None else (x,)
 
 

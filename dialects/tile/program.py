@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Module, Operation, Type, Value, WalkResult, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.op import OPS, problem_of
 from xcc.dialects.tile.types import ELEMENTS, TileType
@@ -83,7 +83,7 @@ def is_program(func: Operation) -> bool:
     return func.operation.name == "func.func" and GRID in func.operation.attributes
 
 
-def programs_in(module: Module) -> list[Any]:
+def programs_in(module: Module) -> list[Operation]:
     """The tile programs of a module."""
     return [op for op in module.body.operations if is_program(op)]
 
@@ -103,7 +103,7 @@ def parameters_of(func: Operation) -> list[Parameter]:
     return out
 
 
-def _parameter(name: str, kind: Any, given: Any) -> Parameter:
+def _parameter(name: str, kind: Type, given: Any) -> Parameter:
     t = TileType.of(kind)
     if not t.is_buffer:
         if t.shape or t.dtype not in _SCALARS:
@@ -147,7 +147,7 @@ def verify(module: Module, source: str) -> None:
     outside of one that only programs may hold."""
     problems: list[str] = []
 
-    def visit(op: Operation) -> Any:
+    def visit(op: Operation) -> WalkResult:
         if op.name.startswith("tile."):
             why = problem_of(op)
             if why is not None:
@@ -181,7 +181,7 @@ def _verify_program(func: Operation, source: str) -> None:
         raise UserError(f"{_place(func.operation, source)}: a tile program is one block, and gives nothing back")
     problems: list[str] = []
 
-    def visit(op: Operation) -> Any:
+    def visit(op: Operation) -> WalkResult:
         if op != func.operation and not _allowed(op):
             problems.append(f"{_place(op, source)}: '{op.name}' is no part of a tile program")
         elif op.name.startswith(("arith.", "math.", "scf.")):

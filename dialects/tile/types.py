@@ -4,11 +4,12 @@ A tile is an MLIR vector of static sizes, each a power of two; a tile without di
 element type's name is MLIR's: ``f32``, ``bf16``, ``i1``, ``i32``, ``index``. Integers are signless: ops say how they
 read them. """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Type, ir
 from xcc.dialects.xt.reading import InferError
 from xcc.dialects.xt.types import NUMPY_DTYPES
 
@@ -49,13 +50,13 @@ class TileType:
     def is_buffer(self) -> bool:
         return self.kind == "buffer"
 
-    def with_shape(self, shape: Any) -> "TileType":
+    def with_shape(self, shape: Sequence[int]) -> "TileType":
         return TileType(tuple(shape), self.dtype)
 
     def with_dtype(self, dtype: str) -> "TileType":
         return TileType(self.shape, dtype)
 
-    def mlir(self) -> Any:
+    def mlir(self) -> Type:
         """The MLIR type, in the current context."""
         if self.is_buffer:
             return ir.Type.parse(self.text)

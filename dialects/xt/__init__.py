@@ -12,10 +12,11 @@ other name may. ``xt.OPS`` maps op names to classes. Importing this package impo
 
 import importlib
 import threading
-from typing import Any
+from typing import Any, SupportsFloat
 
-from xcc._mlir import Location, Operation, ir, irdl_d
+from xcc._mlir import Context, Location, Operation, Value, ir, irdl_d
 from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of, shape_of, tensor_type
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import (
     BUILDERS,
     CLASSES,
@@ -62,7 +63,7 @@ _declared: list[str] = []
 """The dialect in IRDL, once it is registered in a context."""
 
 
-def load(context: Any) -> None:
+def load(context: Context) -> None:
     """Registers the dialect in `context`, once. Its classes are the process's: threads register one after the other.
 
     What the first registration declares, the others read: that takes a third of the time.
@@ -79,7 +80,7 @@ def load(context: Any) -> None:
             view._attach_traits()
 
 
-def context() -> Any:
+def context() -> Context:
     """A new MLIR context with the dialect loaded."""
     out = ir.Context()
     out.allow_unregistered_dialects = True  # for the xtv ops, see op.ListOp
@@ -87,12 +88,12 @@ def context() -> Any:
     return out
 
 
-def scalar(value: Any, dtype: Any, *, loc: Location | None = None, ip: Any = None) -> Any:
+def scalar(value: SupportsFloat | Array, dtype: Any, *, loc: Location | None = None, ip: Any = None) -> Value:
     """A rank-0 xt.constant of the element type `dtype`."""
     return BUILDERS["constant"](value, dtype, loc=loc, ip=ip)
 
 
-def evaluate(op: Operation, *arrays: Any) -> tuple[Any, ...]:
+def evaluate(op: Operation, *arrays: Array | tuple[Array, ...] | None) -> tuple[Array, ...]:
     """The results of one op without regions on numpy arrays, grouped as the class declares its operands."""
     cls = op_class(op)
     assert cls is not None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from math import factorial
-from typing import Any
 
 import numpy as np
 
 from xcc.dialects.xt.elementary import add, by_element, horner, product, two_sum
+from xcc.dialects.xt.numeric import Array
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
 
@@ -45,7 +45,7 @@ def _two_over_pi() -> int:
     return (2 << (more + BITS)) // (4 * (4 * arctan(5) - arctan(239)))
 
 
-def _quadrants(x: Any) -> tuple[Any, Any, Any]:
+def _quadrants(x: Array) -> tuple[Array, Array, Array]:
     """(q, r, its lower part) with x = q*pi/2 + r up to whole turns; NaN where x is not finite."""
     x = np.where(np.isfinite(x), x, np.nan)
     k = np.where(np.abs(x) < FAR, np.rint(x * TWO_OVER_PI), 0.0)
@@ -61,7 +61,7 @@ def _quadrants(x: Any) -> tuple[Any, Any, Any]:
     return np.mod(np.where(np.isnan(k), 0.0, k), 4.0).astype(np.int64), *r
 
 
-def _sin_cos(x: Any) -> tuple[Any, Any, Any]:
+def _sin_cos(x: Array) -> tuple[Array, Array, Array]:
     """(q, sin r, cos r)."""
     q, r, low = _quadrants(x)
     z = r * r
@@ -72,26 +72,26 @@ def _sin_cos(x: Any) -> tuple[Any, Any, Any]:
 
 
 @by_element
-def sin(x: Any) -> Any:
+def sin(x: Array) -> Array:
     q, s, c = _sin_cos(x)
     y = np.where(q % 2 == 0, s, c)
     return np.where(x == 0, x, np.where(q >= 2, -y, y))
 
 
 @by_element
-def cos(x: Any) -> Any:
+def cos(x: Array) -> Array:
     q, s, c = _sin_cos(x)
     y = np.where(q % 2 == 0, c, s)
     return np.where((q == 1) | (q == 2), -y, y)
 
 
 @by_element
-def tan(x: Any) -> Any:
+def tan(x: Array) -> Array:
     q, s, c = _sin_cos(x)
     return np.where(x == 0, x, np.where(q % 2 == 0, s, -c) / np.where(q % 2 == 0, c, s))
 
 
-def _angle(y: Any, x: Any) -> Any:
+def _angle(y: Array, x: Array) -> Array:
     """The angle of the point (x, y) of the first quadrant."""
     steep = y > x
     down, up = np.where(steep, x, y), np.where(steep, y, x)
@@ -111,22 +111,22 @@ def _angle(y: Any, x: Any) -> Any:
 
 
 @by_element
-def atan(x: Any) -> Any:
+def atan(x: Array) -> Array:
     return np.copysign(_angle(np.abs(x), np.ones_like(x)), x)
 
 
 @by_element
-def asin(x: Any) -> Any:
+def asin(x: Array) -> Array:
     a = np.abs(x)
     return np.copysign(_angle(a, np.sqrt((1.0 - a) * (1.0 + a))), x)
 
 
 @by_element
-def acos(x: Any) -> Any:
+def acos(x: Array) -> Array:
     return 2.0 * _angle(np.sqrt(1.0 - x), np.sqrt(1.0 + x))
 
 
 @by_element
-def atan2(y: Any, x: Any) -> Any:
+def atan2(y: Array, x: Array) -> Array:
     a = _angle(np.abs(y), np.abs(x))
     return np.copysign(np.where(np.signbit(x), 2 * HALF_PI[0] - a + 2 * HALF_PI[1], a), y)

@@ -9,7 +9,7 @@ from xcc.dialects.xt.broadcasting import broadcast_shapes, merge_dim, same_dtype
 from xcc.dialects.xt.elementary import erf, exp, tanh
 from xcc.dialects.xt.fields import boolean, dims, number, operand, optional, text
 from xcc.dialects.xt.norm import check_float
-from xcc.dialects.xt.numeric import in_float
+from xcc.dialects.xt.numeric import Array, in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
 from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.shape import static_dims
@@ -66,13 +66,13 @@ class Attention(XtOp, name="attention"):
         return q.with_shape([*q.shape[:3], v.shape[3]])
 
     @staticmethod
-    def evaluate(a: Attrs, q: Any, k: Any, v: Any, mask: Any) -> Any:
+    def evaluate(a: Attrs, q: Array, k: Array, v: Array, mask: Array | None) -> Array:
         visible = np.ones((q.shape[2], k.shape[2]), bool)
         if a.causal:
             (offset,) = static_dims(a.causal_offset, "causal_offset")
             visible = np.tril(visible, offset)
 
-        def f(q: Any, k: Any, v: Any) -> Any:
+        def f(q: Array, k: Array, v: Array) -> Array:
             repeat = q.shape[1] // max(k.shape[1], 1)
             k, v = np.repeat(k, repeat, 1), np.repeat(v, repeat, 1)
             s = matmul(q, np.swapaxes(k, 2, 3)) * a.scale

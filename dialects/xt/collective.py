@@ -7,7 +7,7 @@ has. All ranks of a group reach the same op with equal types, in the same order.
 
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.fields import integer, integers, text, texts
 from xcc.dialects.xt.fields import operand as operand_
@@ -23,9 +23,9 @@ __all__ = ["COLLECTIVES", "MESH", "mesh_attribute", "mesh_of", "statement_of"]
 MESH = "xt.mesh"
 
 
-def mesh_of(op: Any) -> Mesh | None:
+def mesh_of(of: Module | Operation) -> Mesh | None:
     """The mesh of the module around `op`, or of the module itself; None where it says nothing."""
-    op = op.operation
+    op: Operation | None = of.operation
     while op is not None and (op.name != "builtin.module" or MESH not in op.attributes):
         op = None if op.parent is None else op.parent.operation
     if op is None:
@@ -34,7 +34,7 @@ def mesh_of(op: Any) -> Mesh | None:
     return Mesh(tuple((ir.StringAttr(p[0]).value, ir.IntegerAttr(p[1]).value) for p in pairs))
 
 
-def mesh_attribute(mesh: Mesh) -> Any:
+def mesh_attribute(mesh: Mesh) -> Attribute:
     """``xt.mesh`` of `mesh`."""
     i64 = ir.IntegerType.get_signless(64)
     return ir.ArrayAttr.get([ir.ArrayAttr.get([ir.StringAttr.get(name), ir.IntegerAttr.get(i64, size)])
@@ -48,7 +48,7 @@ class _Collective:
     effects = True
 
     @classmethod
-    def problem(cls, op: Any) -> str | None:
+    def problem(cls, op: Operation) -> str | None:
         why: str | None = super().problem(op)  # type: ignore[misc]
         if why is not None:
             return why

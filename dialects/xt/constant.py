@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Location, Operation
+from xcc._mlir import Location, Operation, Value
 from xcc.dialects.xt.fields import dense, dims, text
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
 from xcc.dialects.xt.types import TensorType, dtype_name, numpy_dtype
 from xcc.symbolic import Dim
@@ -23,7 +24,7 @@ class Constant(XtOp, name="constant"):
         return TensorType(tuple(value.shape), dtype_name(value.dtype))
 
     @staticmethod
-    def evaluate(a: Attrs) -> Any:
+    def evaluate(a: Attrs) -> Array:
         return np.asarray(a.value)
 
 
@@ -51,18 +52,19 @@ class DimValue(XtOp, name="dim"):
         return TensorType((), "i64")
 
 
-def constant(value: Any, dtype: Any = None, *, loc: Location | None = None, ip: Any = None) -> Any:
+def constant(value: float | Array, dtype: str | None = None, *, loc: Location | None = None, ip: Any = None) -> Value:
     """xt.constant of an array or a Python scalar; `dtype` (name, MLIR type or numpy dtype) converts it."""
     array = np.asarray(value) if dtype is None else np.asarray(value).astype(numpy_dtype(dtype_name(dtype)))
     return build(Constant, loc=loc, ip=ip, value=array)
 
 
-def weight(name: str, shape: tuple[int, ...], dtype: Any, *, loc: Location | None = None, ip: Any = None) -> Any:
+def weight(name: str, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, loc: Location | None = None,
+           ip: Any = None) -> Value:
     """xt.weight of an entry of the weight store, with its shape and element type."""
     return build(Weight, loc=loc, ip=ip, result_types=TensorType(tuple(shape), dtype_name(dtype)), name=name)
 
 
-def dim(value: Dim, *, loc: Location | None = None, ip: Any = None) -> Any:
+def dim(value: Dim, *, loc: Location | None = None, ip: Any = None) -> Value:
     """xt.dim: the i64 scalar with the value of a dim expression."""
     return build(DimValue, loc=loc, ip=ip, value=(value,))
 

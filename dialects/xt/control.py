@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import Block, Location, Operation, Region, ir
+from xcc._mlir import Block, Location, Operation, Region, Type, Value, ir
 from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dims, integers, operand, region, symbol_ref, text, variadic
@@ -35,7 +35,7 @@ class Yield(_Control, ListOp, name="yield"):
     result_names = ()
 
 
-def _differ(what: str, have: Any, want: Any) -> str | None:
+def _differ(what: str, have: Sequence[Value | TensorType], want: Sequence[Value | TensorType]) -> str | None:
     """A message when two lists of types (or values) do not agree."""
     a, b = ([t if isinstance(t, TensorType) else TensorType.of(t) for t in ts] for ts in (have, want))
     if len(a) == len(b) and all(map(agree, a, b)):
@@ -43,12 +43,12 @@ def _differ(what: str, have: Any, want: Any) -> str | None:
     return f"{what} {', '.join(map(str, a)) or 'nothing'} where {', '.join(map(str, b)) or 'nothing'} is expected"
 
 
-def yielded(block: Block) -> list[Any]:
+def yielded(block: Block) -> list[Value]:
     """The operands of the block's yield."""
     return list(block.operations[len(block.operations) - 1].operation.operands)
 
 
-def _blocks(op: Operation) -> list[Any]:
+def _blocks(op: Operation) -> list[Block]:
     return [r.blocks[0] for r in op.operation.regions]
 
 
@@ -162,13 +162,13 @@ def insert_axis(t: TensorType, axis: int, size: Dim) -> TensorType:
     return t.with_shape([*t.shape[:axis], size, *t.shape[axis:]])
 
 
-def yield_(*values: Any, loc: Location | None = None, ip: Any = None) -> Any:
+def yield_(*values: Value, loc: Location | None = None, ip: Any = None) -> Operation:
     """xt.yield; returns the op."""
     return create(Yield, (values,), {}, [], loc, ip)
 
 
-def _block(region: Region, arguments: Sequence[Any], make: Callable[..., Any],
-           loc: Location | None) -> list[Any] | Never:
+def _block(region: Region, arguments: Sequence[Type], make: Callable[..., Any],
+           loc: Location | None) -> list[Value] | Never:
     """Fills `region` with one block; `make` gets its arguments and returns what is yielded."""
     where = loc or ir.Location.current
     block = region.blocks.append(*arguments, arg_locs=[where] * len(arguments))
@@ -181,7 +181,7 @@ def _block(region: Region, arguments: Sequence[Any], make: Callable[..., Any],
     return values
 
 
-def _rebuilt(op: Operation, results: Sequence[TensorType]) -> tuple[Any, ...]:
+def _rebuilt(op: Operation, results: Sequence[TensorType]) -> tuple[Value, ...]:
     """`op`, which was built without results, replaced by one that has them; regions move over."""
     old = op.operation
     new = ir.Operation.create(old.name, results=[t.mlir() for t in results], operands=list(old.operands),
@@ -193,8 +193,8 @@ def _rebuilt(op: Operation, results: Sequence[TensorType]) -> tuple[Any, ...]:
     return tuple(new.results)
 
 
-def if_(cond: Any, then: Callable[[], Any], orelse: Callable[[], Any], *,
-        fresh: Callable[[], Dim] | None = None, loc: Location | None = None, ip: Any = None) -> tuple[Any, ...]:
+def if_(cond: Value, then: Callable[[], Any], orelse: Callable[[], Any], *,
+        fresh: Callable[[], Dim] | None = None, loc: Location | None = None, ip: Any = None) -> tuple[Value, ...]:
     """xt.if. `then` and `orelse` build their regions and return the values they yield, or a Never.
 
     Where the branches' dims differ, `fresh` gives a new symbol for the result's; without it they must agree. Misfit
@@ -248,10 +248,10 @@ def while_(carried: Sequence[Any], cond: Callable[..., Any], body: Callable[...,
     return tuple(op.operation.results)
 
 
-def scan(carried: Sequence[Any], xs: Sequence[Any], body: Callable[..., Any], *, axes: Sequence[int] | None = None,
+def scan(carried: Sequence[Value], xs: Sequence[Value], body: Callable[..., Any], *, axes: Sequence[int] | None = None,
          reverse: Sequence[int] | None = None, out_axes: Sequence[int] | None = None,
          out_reverse: Sequence[int] | None = None, length: Dim | None = None, loc: Location | None = None,
-         ip: Any = None) -> tuple[Any, ...]:
+         ip: Any = None) -> tuple[Value, ...]:
     """xt.scan. `body(carried, slices)` returns (new carried, ys), both sequences. `length` is needed without `xs`."""
     x_types = typed(tuple(xs))
     axes = [d % t.rank for d, t in zip(axes or [0] * len(x_types), x_types, strict=True)]
@@ -262,7 +262,7 @@ def scan(carried: Sequence[Any], xs: Sequence[Any], body: Callable[..., Any], *,
     state = typed(tuple(carried))
     stacked: list[Any] = []
 
-    def make(*arguments: Any) -> Any:
+    def make(*arguments: Value) -> list[Value]:
         new, ys = body(tuple(arguments[:len(state)]), tuple(arguments[len(state):]))
         stacked.extend(ys)
         return [*new, *ys]

@@ -1,7 +1,6 @@
 """Convolution."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import window_size
 from xcc.dialects.xt.fields import dims, dtype, integer, integers, operand, text
 from xcc.dialects.xt.matmul import accumulator
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
 from xcc.dialects.xt.reduce import windows
 from xcc.dialects.xt.shape import Pad, check_rank
@@ -75,7 +75,7 @@ class Convolution(XtOp, name="convolution"):
         return TensorType(full, a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, w: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, w: Array) -> Array:
         wide = accumulator(a.dtype)
         last = x.ndim - 1
         x = np.moveaxis(x, last, 1) if a.layout == "NHWC" else x

@@ -43,7 +43,7 @@ _LOG = [float(Fraction(2, 2 * n + 1)) for n in range(15, 1, -1)]
 def by_element(f: Callable[..., Any]) -> Callable[..., Array]:
     """`f` of f64 arrays of one dim, for arrays of any shapes that broadcast and of any float type; NaN is one NaN."""
     @wraps(f)
-    def of_arrays(*xs: Any) -> Array:
+    def of_arrays(*xs: Array) -> Array:
         arrays = np.broadcast_arrays(*map(np.asarray, xs))
         out = np.empty(arrays[0].shape, arrays[0].dtype)
         flat, rows = out.reshape(-1), [a.reshape(-1) for a in arrays]
@@ -56,7 +56,7 @@ def by_element(f: Callable[..., Any]) -> Callable[..., Array]:
     return of_arrays
 
 
-def horner(x: Any, coefficients: list[float]) -> Any:
+def horner(x: Array, coefficients: list[float]) -> Array:
     """The polynomial with these coefficients, the highest one first."""
     y = np.full_like(x, coefficients[0])
     for c in coefficients[1:]:
@@ -64,21 +64,21 @@ def horner(x: Any, coefficients: list[float]) -> Any:
     return y
 
 
-def two_sum(a: Any, b: Any) -> Pair:
+def two_sum(a: float | Array, b: float | Array) -> Pair:
     """a + b rounded, and what rounding lost."""
     s = a + b
     part = s - a
     return s, (a - (s - part)) + (b - part)
 
 
-def product(a: Any, b: Any) -> Pair:
+def product(a: float | Array, b: float | Array) -> Pair:
     """a * b rounded, and what rounding lost; for factors below 2**990."""
     p = a * b
     (ah, al), (bh, bl) = _halves(a), _halves(b)
     return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
 
 
-def _halves(a: Any) -> Pair:
+def _halves(a: float | Array) -> Pair:
     """`a` as a sum of two numbers of 26 bits."""
     t = a * 134217729.0
     high = t - (t - a)
@@ -95,7 +95,7 @@ def _times(a: Pair, b: Pair) -> Pair:
     return two_sum(p, lost + (a[0] * b[1] + a[1] * b[0]))
 
 
-def _reduced(x: Any, low: Any = 0.0) -> tuple[Any, Any, Any]:
+def _reduced(x: Array, low: float | Array = 0.0) -> tuple[Array, Array, Array]:
     """(k, r, its lower part) with x + low = k*ln2 + r."""
     x = np.clip(x, -800.0, 800.0)
     k = np.rint(x * LOG2E[0])
@@ -103,14 +103,14 @@ def _reduced(x: Any, low: Any = 0.0) -> tuple[Any, Any, Any]:
     return np.where(np.isnan(k), 0, k).astype(np.int32), *two_sum(r, lost + low)
 
 
-def _exp(x: Any, low: Any = 0.0) -> Any:
+def _exp(x: Array, low: float | Array = 0.0) -> Array:
     """e to the power x + low."""
     k, r, rest = _reduced(x, low)
     s, lost = two_sum(np.ones_like(r), r)
     return np.ldexp(s + (lost + (r * r * horner(r, _EXP) + rest * s)), k)
 
 
-def _expm1(x: Any) -> Any:
+def _expm1(x: Array) -> Array:
     k, r, rest = _reduced(x)
     half = np.ldexp(np.ones_like(r), np.minimum(k, 1025) - 1)
     y = np.where(k == 0, r + (rest + r * r * horner(r, _EXP)),
@@ -118,7 +118,7 @@ def _expm1(x: Any) -> Any:
     return np.where(np.abs(x) < 2.0**-54, x, y)
 
 
-def _log_pair(x: Any, low: Any = 0.0) -> Pair:
+def _log_pair(x: Array, low: float | Array = 0.0) -> Pair:
     """log(x + low) for finite x > 0 in two parts, 2**-65 off: twice the series of atanh((m - 1) / (m + 1))."""
     m, k = np.frexp(x)
     small = m < ROOT_HALF
@@ -134,22 +134,22 @@ def _log_pair(x: Any, low: Any = 0.0) -> Pair:
     return add(two_sum(k * LN2[0], k * LN2[1]), y)
 
 
-def _log_special(x: Any, y: Any) -> Any:
+def _log_special(x: Array, y: Array) -> Array:
     """y, the logarithm of x, where x is finite and above 0."""
     return np.where(x > 0, np.where(x == np.inf, x, y), np.where(x == 0, -np.inf, np.nan))
 
 
-def _log(x: Any) -> Any:
+def _log(x: Array) -> Array:
     return _log_special(x, _log_pair(x)[0])
 
 
-def _log1p(x: Any) -> Any:
+def _log1p(x: Array) -> Array:
     u, lost = two_sum(x, 1.0)
     y = _log_special(u, _log_pair(u, np.where(np.isfinite(x), lost, 0.0))[0])
     return np.where(np.abs(x) < 2.0**-54, x, y)
 
 
-def _power(a: Any, b: Any) -> Any:
+def _power(a: Array, b: Array) -> Array:
     """a to the power b with the special cases of IEEE 754."""
     whole = b == np.trunc(b)
     odd = np.abs(np.fmod(b, 2.0)) == 1.0
@@ -162,24 +162,24 @@ def _power(a: Any, b: Any) -> Any:
 
 
 @by_element
-def cbrt(x: Any) -> Any:
+def cbrt(x: Array) -> Array:
     a = np.abs(x)
     high, low = _times(_log_pair(a), THIRD)
     return np.where((a > 0) & (a < np.inf), np.copysign(_exp(high, low), x), x)
 
 
 @by_element
-def log2(x: Any) -> Any:
+def log2(x: Array) -> Array:
     return _log_special(x, _times(_log_pair(x), LOG2E)[0])
 
 
 @by_element
-def log10(x: Any) -> Any:
+def log10(x: Array) -> Array:
     return _log_special(x, _times(_log_pair(x), LOG10E)[0])
 
 
 @by_element
-def exp2(x: Any) -> Any:
+def exp2(x: Array) -> Array:
     x = np.clip(x, -1200.0, 1200.0)
     k = np.rint(x)
     high, low = product(x - k, LN2[0])
@@ -187,27 +187,27 @@ def exp2(x: Any) -> Any:
 
 
 @by_element
-def sinh(x: Any) -> Any:
+def sinh(x: Array) -> Array:
     a = np.abs(x)
     t, h = _expm1(a), _exp(a * 0.5)
     return np.copysign(np.where(a < 22.0, (t + t / (t + 1.0)) * 0.5, h * 0.5 * h), x)
 
 
 @by_element
-def cosh(x: Any) -> Any:
+def cosh(x: Array) -> Array:
     a = np.abs(x)
     e, h = _exp(a), _exp(a * 0.5)
     return np.where(a < 22.0, (e + 1.0 / e) * 0.5, h * 0.5 * h)
 
 
 @by_element
-def tanh(x: Any) -> Any:
+def tanh(x: Array) -> Array:
     t = _expm1(np.minimum(np.abs(x), 22.0) * 2.0)
     return np.copysign(t / (t + 2.0), x)
 
 
 @by_element
-def asinh(x: Any) -> Any:
+def asinh(x: Array) -> Array:
     a = np.abs(x)
     b = np.minimum(a, 1e9)
     y = _log1p(b + b * b / (np.sqrt(b * b + 1.0) + 1.0))
@@ -215,32 +215,32 @@ def asinh(x: Any) -> Any:
 
 
 @by_element
-def acosh(x: Any) -> Any:
+def acosh(x: Array) -> Array:
     t = np.minimum(x, 1e9) - 1.0
     y = np.where(x > 1e9, _log(x) + (LN2[0] + LN2[1]), _log1p(t + np.sqrt(t * 2.0 + t * t)))
     return np.where(x < 1.0, np.nan, y)
 
 
 @by_element
-def atanh(x: Any) -> Any:
+def atanh(x: Array) -> Array:
     a = np.abs(x)
     return np.copysign(_log1p(a * 2.0 / (1.0 - a)) * 0.5, x)
 
 
 @by_element
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Array) -> Array:
     """1 / (1 + e^-x)."""
     return 1.0 / (1.0 + _exp(-x))
 
 
 @by_element
-def logaddexp(a: Any, b: Any) -> Any:
+def logaddexp(a: Array, b: Array) -> Array:
     """log(e^a + e^b), which does not overflow."""
     return np.where(a == b, a + (LN2[0] + LN2[1]), np.maximum(a, b) + _log1p(_exp(-np.abs(a - b))))
 
 
 @by_element
-def erf(x: Any) -> Any:
+def erf(x: Array) -> Array:
     """Up to 2 e^-x^2 times a series of positive terms (Abramowitz and Stegun, 7.1.6), then 1 less a continued fraction
     (7.1.14); 1 from 6 on."""
     a = np.abs(x)

@@ -10,7 +10,7 @@ from xcc.dialects.xt import angles, elementary
 from xcc.dialects.xt import elementwise_numpy as n
 from xcc.dialects.xt.broadcasting import broadcast_shapes, same_dtype
 from xcc.dialects.xt.fields import boolean, dtype, operand, text
-from xcc.dialects.xt.numeric import cast
+from xcc.dialects.xt.numeric import Array, cast
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.types import TensorType, is_float, is_integer, numpy_dtype, width
 
@@ -88,7 +88,7 @@ def _define_unary(name: str, kind: str, meaning: str, function: Callable[..., An
         _check(kind, x.dtype)
         return x
 
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return n.same_type(function, x)
 
     body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}. Same shape.", "x": operand(),
@@ -103,7 +103,7 @@ def _define_binary(name: str, kind: str, meaning: str, function: Callable[..., A
         _check(kind, dtype)
         return TensorType(broadcast_shapes(lhs.shape, rhs.shape), dtype)
 
-    def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
+    def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         return n.same_type(function, lhs, rhs)
 
     body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}; shapes broadcast as in numpy.",
@@ -134,7 +134,7 @@ class IsNan(XtOp, name="is_nan"):
         return _to_bool(x)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.isnan(x)
 
 
@@ -151,7 +151,7 @@ class IsInf(XtOp, name="is_inf"):
         return _to_bool(x)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         zero = np.zeros((), x.dtype)
         return np.isinf(x) & (((x > zero) & a.detect_positive) | ((x < zero) & a.detect_negative))
 
@@ -167,7 +167,7 @@ class IsFinite(XtOp, name="is_finite"):
         return _to_bool(x)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.isfinite(x)
 
 
@@ -185,7 +185,7 @@ class Compare(XtOp, name="compare"):
         return TensorType(broadcast_shapes(lhs.shape, rhs.shape), "i1")
 
     @staticmethod
-    def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
+    def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         return DIRECTIONS[a.direction](lhs, rhs)
 
 
@@ -204,7 +204,7 @@ class Select(XtOp, name="select"):
         return TensorType(broadcast_shapes(pred.shape, x.shape, y.shape), same_dtype(x, y))
 
     @staticmethod
-    def evaluate(a: Attrs, pred: Any, x: Any, y: Any) -> Any:
+    def evaluate(a: Attrs, pred: Array, x: Array, y: Array) -> Array:
         return np.where(pred, x, y)
 
 
@@ -225,7 +225,7 @@ class Convert(XtOp, name="convert"):
         return x.with_dtype(a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return cast(x, a.dtype, a.saturate)
 
 
@@ -243,7 +243,7 @@ class Bitcast(XtOp, name="bitcast"):
         return x.with_dtype(a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.ascontiguousarray(x).view(numpy_dtype(a.dtype)).reshape(x.shape)
 
 

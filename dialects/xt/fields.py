@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, ir
 from xcc.dialects.xt.base import dims_attr, dims_from_attr
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
 
 REQUIRED: Any = object()
@@ -44,86 +45,86 @@ class AttributeField:
     choices: tuple[str, ...] = ()
 
 
-def operand() -> Any:
+def operand() -> OperandField:
     return OperandField()
 
 
-def optional() -> Any:
+def optional() -> OperandField:
     """An operand that may be absent (None)."""
     return OperandField("optional")
 
 
-def variadic() -> Any:
+def variadic() -> OperandField:
     """Any number of operands, given as a sequence."""
     return OperandField("many")
 
 
-def region() -> Any:
+def region() -> RegionField:
     return RegionField()
 
 
-def _i64(v: int) -> Any:
+def _i64(v: int) -> Attribute:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(v))
 
 
-def _f64(v: float) -> Any:
+def _f64(v: float) -> Attribute:
     return ir.FloatAttr.get(ir.F64Type.get(), float(v))
 
 
-def integer(default: Any = REQUIRED) -> Any:
+def integer(default: Any = REQUIRED) -> AttributeField:
     return AttributeField("int", default, _i64, lambda a: a.value)
 
 
-def boolean(default: Any = REQUIRED) -> Any:
+def boolean(default: bool = REQUIRED) -> AttributeField:
     return AttributeField("bool", default, lambda v: ir.BoolAttr.get(bool(v)), lambda a: bool(a.value))
 
 
-def number(default: Any = REQUIRED) -> Any:
+def number(default: float = REQUIRED) -> AttributeField:
     """A float, stored as f64."""
     return AttributeField("float", default, _f64, lambda a: a.value)
 
 
-def text(default: Any = REQUIRED, choices: Sequence[str] = ()) -> Any:
+def text(default: Any = REQUIRED, choices: Sequence[str] = ()) -> AttributeField:
     """A string; one of `choices` when given."""
     return AttributeField("str", default, ir.StringAttr.get, lambda a: a.value, tuple(choices))
 
 
-def dims(default: Any = REQUIRED) -> Any:
+def dims(default: Any = REQUIRED) -> AttributeField:
     """Dims: ints and Exprs, stored as i64 and text."""
     return AttributeField("dims", default, dims_attr, dims_from_attr)
 
 
-def integers(default: Any = REQUIRED) -> Any:
+def integers(default: Any = REQUIRED) -> AttributeField:
     return AttributeField("ints", default, lambda v: ir.ArrayAttr.get([_i64(x) for x in v]),
                           lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
 
 
-def numbers(default: Any = REQUIRED) -> Any:
+def numbers(default: Any = REQUIRED) -> AttributeField:
     return AttributeField("floats", default, lambda v: ir.ArrayAttr.get([_f64(x) for x in v]),
                           lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
 
 
-def texts(default: Any = REQUIRED) -> Any:
+def texts(default: Any = REQUIRED) -> AttributeField:
     return AttributeField("strs", default, lambda v: ir.ArrayAttr.get([ir.StringAttr.get(x) for x in v]),
                           lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
 
 
-def dtype(default: Any = REQUIRED) -> Any:
+def dtype(default: Any = REQUIRED) -> AttributeField:
     """An element type, in Python its name."""
     return AttributeField("dtype", default, lambda v: ir.TypeAttr.get(ir.Type.parse(v)), lambda a: str(a.value))
 
 
-def symbol_ref(default: Any = REQUIRED) -> Any:
+def symbol_ref(default: Any = REQUIRED) -> AttributeField:
     """The name of a function."""
     return AttributeField("symbol", default, ir.FlatSymbolRefAttr.get, lambda a: a.value)
 
 
-def dense(default: Any = REQUIRED) -> Any:
+def dense(default: Any = REQUIRED) -> AttributeField:
     """A numpy array."""
     return AttributeField("dense", default, encode_dense, decode_dense)
 
 
-def encode_dense(value: Any) -> Any:
+def encode_dense(value: Array) -> Attribute:
     """A DenseElementsAttr of the array `value`, of any dtype in NUMPY_DTYPES."""
     array = np.asarray(value, order="C")
     element = ir.Type.parse(dtype_name(array.dtype))
@@ -136,7 +137,7 @@ def encode_dense(value: Any) -> Any:
     return ir.DenseElementsAttr.get(raw, type=kind)
 
 
-def decode_dense(attr: Any) -> np.ndarray[Any, Any]:
+def decode_dense(attr: Any) -> Array:
     """The array of a DenseElementsAttr, read-only where it can be a view of the attribute."""
     kind = ir.RankedTensorType(attr.type)
     name = str(kind.element_type)
@@ -149,7 +150,7 @@ def decode_dense(attr: Any) -> np.ndarray[Any, Any]:
 _BUFFER_TYPES = {"f16", "f32", "f64", "i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64"}
 
 
-def _decode_text(printed: str, name: str) -> np.ndarray[Any, Any]:
+def _decode_text(printed: str, name: str) -> Array:
     """Types without a Python buffer (bf16, f8, i4) are read from the attribute's text."""
     target = numpy_dtype(name)
     body = printed[printed.index("<") + 1:printed.rindex("> :")]

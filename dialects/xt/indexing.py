@@ -7,7 +7,7 @@ import numpy as np
 
 from xcc.dialects.xt.broadcasting import same_dtype, shape_text
 from xcc.dialects.xt.fields import integer, operand, text
-from xcc.dialects.xt.numeric import in_float
+from xcc.dialects.xt.numeric import Array, in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
 from xcc.dialects.xt.types import TensorType, dtype_name, is_integer
 
@@ -19,7 +19,7 @@ def check_indices(t: TensorType) -> None:
         raise InferError(f"indices are {t.dtype}, not integers")
 
 
-def wrapped(indices: Any, size: int) -> Any:
+def wrapped(indices: Array, size: int) -> Array:
     """Negative indices count from the end; then clamped into range, as compiled kernels do."""
     index = np.asarray(indices).astype(np.int64)
     index = np.where(index < 0, index + size, index)
@@ -71,7 +71,7 @@ class Gather(XtOp, name="gather"):
         return (a.axis,)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, indices: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, indices: Array) -> Array:
         index = wrapped(indices, x.shape[a.axis])
         if not a.batch_dims:
             return np.take(x, index, a.axis)
@@ -83,7 +83,7 @@ class Gather(XtOp, name="gather"):
         return np.stack(parts).reshape(*batch, *tail) if parts else np.zeros((*batch, *tail), x.dtype)
 
 
-def _tuple_positions(x: Any, indices: Any, batch: int) -> tuple[Any, ...]:
+def _tuple_positions(x: Array, indices: Array, batch: int) -> tuple[Array, ...]:
     """Index arrays into the leading dims of x from the vectors in the last dim of indices."""
     depth = indices.shape[-1]
     outer = indices.shape[:-1]
@@ -119,7 +119,7 @@ class GatherNd(XtOp, name="gather_nd"):
         return range(a.batch_dims, a.batch_dims + depth)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, indices: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, indices: Array) -> Array:
         positions = _tuple_positions(x, indices, a.batch_dims)
         return x[positions] if positions else np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
 
@@ -150,7 +150,7 @@ class GatherElements(XtOp, name="gather_elements"):
         return (a.axis,)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, indices: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, indices: Array) -> Array:
         box = x[tuple(slice(None) if d == a.axis else slice(0, n) for d, n in enumerate(indices.shape))]
         return np.take_along_axis(box, wrapped(indices, x.shape[a.axis]), a.axis)
 
@@ -158,10 +158,10 @@ class GatherElements(XtOp, name="gather_elements"):
 COMBINE: dict[str, Any] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
-def scatter_into(x: Any, positions: tuple[Any, ...], updates: Any, reduction: str) -> Any:
+def scatter_into(x: Array, positions: tuple[Array, ...], updates: Array, reduction: str) -> Array:
     """A copy of x with updates written; the last one wins, or all are combined."""
 
-    def write(out: Any, values: Any) -> Any:
+    def write(out: Array, values: Array) -> Array:
         out = np.array(out)
         if reduction == "none":
             out[positions] = values
@@ -206,8 +206,8 @@ class ScatterElements(XtOp, name="scatter_elements"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, indices: Any, updates: Any) -> Any:
-        positions = list(np.indices(updates.shape))
+    def evaluate(a: Attrs, x: Array, indices: Array, updates: Array) -> Array:
+        positions: list[Array] = list(np.indices(updates.shape))
         positions[a.axis] = np.broadcast_to(wrapped(indices, x.shape[a.axis]), updates.shape)
         return scatter_into(x, tuple(positions), updates, a.reduction)
 
@@ -234,5 +234,5 @@ class ScatterNd(XtOp, name="scatter_nd"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, indices: Any, updates: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, indices: Array, updates: Array) -> Array:
         return scatter_into(x, _tuple_positions(x, indices, 0), updates, a.reduction)

@@ -50,7 +50,7 @@ class Interpreter:
             symbols |= dict(zip(value_symbols(argument), np.asarray(value).reshape(-1).tolist(), strict=False))
         return self.block(block, env, symbols)
 
-    def block(self, block: Block, env: dict[Any, Array], symbols: dict[str, int]) -> list[Array]:
+    def block(self, block: Block, env: dict[Value, Array], symbols: dict[str, int]) -> list[Array]:
         """Runs the ops of `block`; gives the operands of its terminator."""
         for op in block.operations:
             op = op.operation
@@ -61,7 +61,7 @@ class Interpreter:
                 bind(f"result {i} of '{op.name}' at {op.location}", result, np.asarray(value), env, symbols)
         return []
 
-    def op(self, op: Operation, env: dict[Any, Array], symbols: dict[str, int]) -> Sequence[Array]:
+    def op(self, op: Operation, env: dict[Value, Array], symbols: dict[str, int]) -> Sequence[Array]:
         cls = op_class(op)
         if cls is None:
             raise UserError(f"cannot interpret '{op.name}'")
@@ -137,7 +137,7 @@ def with_values(cls: type[OpDefinition], a: Attrs, symbols: Mapping[str, int]) -
     return a
 
 
-def bind(what: str, value: Value, array: Array, env: dict[Any, Array], symbols: dict[str, int]) -> None:
+def bind(what: str, value: Value, array: Array, env: dict[Value, Array], symbols: dict[str, int]) -> None:
     """Stores `array`, checks it against the value's type and binds symbols that are new."""
     t = TensorType.of(value)
     if t.dtype in ("i1",) and array.dtype != np.bool_:

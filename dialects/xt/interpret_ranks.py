@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.collective import mesh_of, statement_of
 from xcc.dialects.xt.interpret import Array, Interpreter
@@ -14,7 +15,7 @@ from xcc.runtime.collectives import Communicate, SimulatedRanks
 __all__ = ["interpret_ranks"]
 
 
-def interpret_ranks(modules: Sequence[Any], inputs: Sequence[Sequence[Array] | Mapping[str, Array]],
+def interpret_ranks(modules: Sequence[Module], inputs: Sequence[Sequence[Array] | Mapping[str, Array]],
                     weights: Sequence[Any] | None = None, function: str = "main",
                     symbols: Mapping[str, int] | None = None) -> list[list[Array]]:
     """For each rank the results of `function` of its module on its inputs, with its weights.
@@ -37,7 +38,7 @@ def interpret_ranks(modules: Sequence[Any], inputs: Sequence[Sequence[Array] | M
 class _Rank(Interpreter):
     """One rank's run."""
 
-    def __init__(self, module: Any, weights: Any, communicate: Communicate) -> None:
+    def __init__(self, module: Module, weights: Any, communicate: Communicate) -> None:
         super().__init__(module, weights)
         self.communicate = communicate
 

@@ -8,13 +8,13 @@ from xcc._mlir import Location
 from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dtype, integer, integers, operand
-from xcc.dialects.xt.numeric import NARROW
+from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
 from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
 from xcc.symbolic import Dim
 
 
-def accumulator(name: str) -> Any:
+def accumulator(name: str) -> np.dtype[Any]:
     """The numpy type that sums of products are formed in."""
     return np.dtype(np.float32) if name in NARROW else numpy_dtype(name)
 
@@ -53,7 +53,7 @@ class DotGeneral(XtOp, name="dot_general"):
         return TensorType((*batch, *free), a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
+    def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         wide = accumulator(a.dtype)
         lhs_free = [d for d in range(lhs.ndim) if d not in (*a.lhs_batch, *a.lhs_contract)]
         rhs_free = [d for d in range(rhs.ndim) if d not in (*a.rhs_batch, *a.rhs_contract)]

@@ -8,7 +8,7 @@ import numpy as np
 from xcc.dialects.xt.broadcasting import broadcast_shapes, same_dtype, shape_text
 from xcc.dialects.xt.elementary import exp, log, power
 from xcc.dialects.xt.fields import integer, integers, number, operand, optional
-from xcc.dialects.xt.numeric import in_float
+from xcc.dialects.xt.numeric import Array, in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
 from xcc.dialects.xt.types import TensorType, is_float
 
@@ -192,8 +192,8 @@ class Lrn(XtOp, name="lrn"):
         return check_float(x)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
-        def f(v: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
+        def f(v: Array) -> Array:
             low, high = (a.size - 1) // 2, a.size // 2
             padded = np.pad(v * v, [(0, 0), (low, high)] + [(0, 0)] * (v.ndim - 2))
             total = sum(padded[:, i:i + v.shape[1]] for i in range(a.size))

@@ -34,12 +34,12 @@ def integer_limits(name: str) -> tuple[int, int]:
     return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if is_signed(name) else (0, (1 << bits) - 1)
 
 
-def lowest(name: str) -> Any:
+def lowest(name: str) -> float:
     """The neutral value of max: -inf or the least integer."""
     return -np.inf if is_float(name) else integer_limits(name)[0]
 
 
-def highest(name: str) -> Any:
+def highest(name: str) -> float:
     return np.inf if is_float(name) else integer_limits(name)[1]
 
 

@@ -9,6 +9,7 @@ from xcc.dialects.xt import elementary
 from xcc.dialects.xt.broadcasting import same_dtype
 from xcc.dialects.xt.fields import boolean, integer, number, numbers, operand, optional, text, texts
 from xcc.dialects.xt.norm import check_float
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, agree
 from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.types import TensorType
@@ -34,8 +35,8 @@ def directions(a: Attrs) -> int:
     return 2 if a.direction == "bidirectional" else 1
 
 
-def check_types(a: Attrs, gates: int, states: int, x: TensorType, w: TensorType, r: TensorType, b: Any, lengths: Any,
-                *rest: Any) -> tuple[TensorType, ...]:
+def check_types(a: Attrs, gates: int, states: int, x: TensorType, w: TensorType, r: TensorType, b: TensorType | None,
+                lengths: TensorType | None, *rest: TensorType | None) -> tuple[TensorType, ...]:
     """Checks the operands; gives the types of all hidden states and of the last ones (`states` of them)."""
     same_dtype(check_float(x), w, r)
     if x.rank != 3 or w.rank != 3 or r.rank != 3:
@@ -76,11 +77,12 @@ def activation(a: Attrs, index: int) -> Callable[[Any], Any]:
     return lambda x: f(x, a.alphas[index], a.betas[index])
 
 
-def clipped(a: Attrs, x: Any) -> Any:
+def clipped(a: Attrs, x: Array) -> Array:
     return np.clip(x, -a.clip, a.clip) if a.clip else x
 
 
-def run(a: Attrs, x: Any, lengths: Any, states: list[Any], step: Callable[..., tuple[Any, ...]]) -> tuple[Any, ...]:
+def run(a: Attrs, x: Array, lengths: Any, states: list[Array], step: Callable[..., tuple[Any, ...]]) -> tuple[Array,
+        ...]:
     """Runs `step(direction, x_t, states)` over time; rows beyond their length keep their state and give 0."""
     seq, batch = x.shape[:2]
     dirs, hidden = directions(a), states[0].shape[-1]
@@ -101,11 +103,11 @@ def run(a: Attrs, x: Any, lengths: Any, states: list[Any], step: Callable[..., t
     return (out, *last)
 
 
-def _initial(s: Any, x: Any, r: Any) -> Any:
+def _initial(s: Any, x: Array, r: Array) -> Array:
     return np.zeros((r.shape[0], x.shape[1], r.shape[2]), x.dtype) if s is None else s
 
 
-def _in_f32(f: Callable[..., tuple[Any, ...]], x: Any, *rest: Any) -> tuple[Any, ...]:
+def _in_f32(f: Callable[..., tuple[Any, ...]], x: Array, *rest: Array | None) -> tuple[Array, ...]:
     """f in f32 (f64 for f64), each result in x's element type."""
     wide = np.float64 if x.dtype == np.float64 else np.float32
     with np.errstate(all="ignore"):
@@ -139,7 +141,7 @@ class Lstm(XtOp, name="lstm"):
     result_names = ("all", "last_h", "last_c")
 
     @staticmethod
-    def normalize(a: Attrs, *types: Any) -> None:
+    def normalize(a: Attrs, *types: TensorType | None) -> None:
         complete_activations(a, ("sigmoid", "tanh", "tanh"))
 
     @staticmethod
@@ -147,11 +149,12 @@ class Lstm(XtOp, name="lstm"):
         return check_types(a, 4, 2, *types)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any, c0: Any, p: Any) -> Any:
-        def f(x: Any, w: Any, r: Any, b: Any, h0: Any, c0: Any, p: Any) -> tuple[Any, ...]:
+    def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array, lengths: Any, h0: Any, c0: Any,
+                 p: Any) -> tuple[Array, ...]:
+        def f(x: Array, w: Array, r: Array, b: Array, h0: Any, c0: Any, p: Any) -> tuple[Array, ...]:
             size = r.shape[2]
 
-            def step(d: int, xt: Any, states: list[Any]) -> tuple[Any, ...]:
+            def step(d: int, xt: Array, states: list[Array]) -> tuple[Array, ...]:
                 h, c = states
                 f, g, k = (activation(a, 3 * d + i) for i in range(3))
                 total = matmul(xt, w[d].T) + matmul(h, r[d].T)
@@ -191,7 +194,7 @@ class Gru(XtOp, name="gru"):
     result_names = ("all", "last_h")
 
     @staticmethod
-    def normalize(a: Attrs, *types: Any) -> None:
+    def normalize(a: Attrs, *types: TensorType | None) -> None:
         complete_activations(a, ("sigmoid", "tanh"))
 
     @staticmethod
@@ -199,11 +202,11 @@ class Gru(XtOp, name="gru"):
         return check_types(a, 3, 1, *types)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
-        def f(x: Any, w: Any, r: Any, b: Any, h0: Any) -> tuple[Any, ...]:
+    def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array, lengths: Any, h0: Any) -> tuple[Array, ...]:
+        def f(x: Array, w: Array, r: Array, b: Array, h0: Any) -> tuple[Array, ...]:
             size = r.shape[2]
 
-            def step(d: int, xt: Any, states: list[Any]) -> tuple[Any, ...]:
+            def step(d: int, xt: Array, states: list[Array]) -> tuple[Array, ...]:
                 (h,) = states
                 f, g = (activation(a, 2 * d + i) for i in range(2))
                 wb, rb = (np.zeros(3 * size, x.dtype),) * 2 if b is None else np.split(b[d], 2)
@@ -238,7 +241,7 @@ class Rnn(XtOp, name="rnn"):
     result_names = ("all", "last_h")
 
     @staticmethod
-    def normalize(a: Attrs, *types: Any) -> None:
+    def normalize(a: Attrs, *types: TensorType | None) -> None:
         complete_activations(a, ("tanh",))
 
     @staticmethod
@@ -246,11 +249,11 @@ class Rnn(XtOp, name="rnn"):
         return check_types(a, 1, 1, *types)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
-        def f(x: Any, w: Any, r: Any, b: Any, h0: Any) -> tuple[Any, ...]:
+    def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array, lengths: Any, h0: Any) -> tuple[Array, ...]:
+        def f(x: Array, w: Array, r: Array, b: Array, h0: Any) -> tuple[Array, ...]:
             size = r.shape[2]
 
-            def step(d: int, xt: Any, states: list[Any]) -> tuple[Any, ...]:
+            def step(d: int, xt: Array, states: list[Array]) -> tuple[Array, ...]:
                 total = matmul(xt, w[d].T) + matmul(states[0], r[d].T)
                 total = total if b is None else total + b[d, :size] + b[d, size:]
                 return (activation(a, d)(clipped(a, total)),)

@@ -8,7 +8,7 @@ import numpy as np
 from xcc.dialects.xt.broadcasting import window_size
 from xcc.dialects.xt.elementary import logaddexp
 from xcc.dialects.xt.fields import boolean, dims, integer, integers, operand, text
-from xcc.dialects.xt.numeric import NARROW, highest, lowest
+from xcc.dialects.xt.numeric import NARROW, Array, highest, lowest
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
 from xcc.dialects.xt.shape import Pad, check_rank, static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, numpy_dtype
@@ -17,7 +17,7 @@ REDUCERS: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "max": np.maximu
                             "and": np.bitwise_and, "or": np.bitwise_or}
 
 
-def neutral(kind: str, dtype: str) -> Any:
+def neutral(kind: str, dtype: str) -> float:
     """The value that does not change a reduction of `kind`."""
     if kind == "max":
         return lowest(dtype)
@@ -34,7 +34,7 @@ def check_kind(kind: str, dtype: str) -> None:
         raise InferError(f"kind {kind} does not take {dtype}")
 
 
-def reduce_array(kind: str, x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+def reduce_array(kind: str, x: Array, axes: tuple[int, ...], keepdims: bool = False) -> np.ndarray[Any, Any]:
     """The reduction in x's element type; narrow floats accumulate in f32. An empty one gives the neutral value."""
     dtype = dtype_name(x.dtype)
     wide = x.astype(np.float32) if dtype in NARROW else x
@@ -69,7 +69,7 @@ class Reduce(XtOp, name="reduce"):
         return x.with_shape([1 if d in axes else n for d, n in enumerate(x.shape) if a.keepdims or d not in axes])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return reduce_array(a.kind, x, a.axes, a.keepdims)
 
 
@@ -101,7 +101,7 @@ class ArgReduce(XtOp, name="arg_reduce"):
         return (a.axis,)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         wide = x.astype(np.float32) if dtype_name(x.dtype) in NARROW else x
         pick = np.argmax if a.kind == "argmax" else np.argmin
         if a.select_last:
@@ -145,12 +145,12 @@ class ReduceWindow(XtOp, name="reduce_window"):
         return x.with_shape(shape)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         views = windows(x, a, neutral(a.kind, dtype_name(x.dtype)))
         return reduce_array(a.kind, views, tuple(range(x.ndim, 2 * x.ndim)))
 
 
-def windows(x: Any, a: Attrs, fill: Any) -> Any:
+def windows(x: Array, a: Attrs, fill: float) -> Array:
     """[outputs..., window...] of padded x, as a view."""
     low, high, window = (static_dims(v, "window") for v in (a.low, a.high, a.window))
     padded = Pad.evaluate(Attrs(low=low, high=high, interior=(0,) * x.ndim, mode="constant",
@@ -196,7 +196,7 @@ class MaxPoolWithIndices(XtOp, name="max_pool_with_indices"):
         return out, out.with_dtype("i64")
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> tuple[Array, Array]:
         spatial = x.shape[2:]
         flat: Any = np.arange(int(np.prod(spatial)), dtype=np.int64)
         flat = flat.reshape(spatial, order="F" if a.storage_order else "C")
@@ -241,7 +241,7 @@ class Cumulative(XtOp, name="cumulative"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         dtype = dtype_name(x.dtype)
         y = np.moveaxis(x.astype(np.float32) if dtype in NARROW else x, a.axis, 0)
         y = y[::-1] if a.reverse else y
@@ -254,7 +254,7 @@ class Cumulative(XtOp, name="cumulative"):
         return np.ascontiguousarray(np.moveaxis(out, 0, a.axis)).astype(numpy_dtype(dtype))
 
 
-def _log_sums(y: Any) -> Any:
+def _log_sums(y: Array) -> Array:
     """The logarithms of the running sums of e^y along the first dim."""
     out = y.copy()
     for i in range(1, len(y)):

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from xcc.dialects.xt.fields import boolean, dims, number, numbers, operand, text
-from xcc.dialects.xt.numeric import NARROW
+from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.shape import check_rank, static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float
@@ -59,7 +58,7 @@ class Resize(XtOp, name="resize"):
         return [d for d, n in enumerate(a.shape) if resized(a, d, x.shape[d], n)]
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         shape = static_dims(a.shape, "shape")
         exact = x if a.mode == "nearest" else x.astype(np.float64)
         outside = np.zeros(shape, bool)
@@ -86,7 +85,7 @@ def resized(a: Attrs, axis: int, size: Dim, out: Dim) -> bool:
     return size != out or a.scales[axis] not in (0.0, 1.0) or cropped
 
 
-def taps(a: Attrs, axis: int, size: int, out: int) -> tuple[Any, Any, Any]:
+def taps(a: Attrs, axis: int, size: int, out: int) -> tuple[Array, Array, Array]:
     """For each output position of dim `axis`: input indices [out, taps], weights alike, and whether it is outside."""
     if not out:
         return np.zeros((0, 1), np.int64), np.zeros((0, 1)), np.zeros(0, bool)
@@ -103,7 +102,7 @@ def taps(a: Attrs, axis: int, size: int, out: int) -> tuple[Any, Any, Any]:
     return np.clip(table, 0, max(size - 1, 0)), factors, outside
 
 
-def source_positions(a: Attrs, axis: int, size: int, out: int, scale: float) -> Any:
+def source_positions(a: Attrs, axis: int, size: int, out: int, scale: float) -> Array:
     """The input coordinate of each output position."""
     y = np.arange(out, dtype=np.float64)
     match a.coordinate:

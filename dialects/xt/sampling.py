@@ -9,7 +9,7 @@ import numpy as np
 from xcc.dialects.xt.broadcasting import same_dtype, shape_text, window_size
 from xcc.dialects.xt.fields import boolean, dims, integer, integers, number, operand, optional, text
 from xcc.dialects.xt.norm import check_float
-from xcc.dialects.xt.numeric import in_float
+from xcc.dialects.xt.numeric import Array, in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
 from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.resize import keys
@@ -44,10 +44,10 @@ class GridSample(XtOp, name="grid_sample"):
         return range(2, x.rank)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, grid: Any) -> Any:
-        def f(v: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, grid: Array) -> Array:
+        def f(v: Array) -> Array:
             spatial = v.shape[2:]
-            points = grid.astype(np.float32)[..., ::-1]
+            points: Array = grid.astype(np.float32)[..., ::-1]
             sizes = np.array(spatial, np.float32)
             points = (points + 1) / 2 * (sizes - 1) if a.align_corners else ((points + 1) * sizes - 1) / 2
             images = [_interpolate(a, image, p) for image, p in zip(v, points, strict=True)]
@@ -56,7 +56,7 @@ class GridSample(XtOp, name="grid_sample"):
         return in_float(f, x)
 
 
-def _reflect(p: Any, size: int, align: bool) -> Any:
+def _reflect(p: Array, size: int, align: bool) -> Array:
     low, span = (0.0, size - 1.0) if align else (-0.5, float(size))
     if span <= 0:
         return np.zeros_like(p)
@@ -65,7 +65,7 @@ def _reflect(p: Any, size: int, align: bool) -> Any:
     return np.where(flips % 2 == 0, rest + low, span - rest + low)
 
 
-def _interpolate(a: Attrs, image: Any, points: Any) -> Any:
+def _interpolate(a: Attrs, image: Array, points: Array) -> Array:
     """image [C, in...] at points [out..., k] in elements."""
     sizes = image.shape[1:]
     if a.padding == "border" and a.mode != "cubic":
@@ -125,8 +125,8 @@ class RoiAlign(XtOp, name="roi_align"):
         return (0, 2, 3)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, rois: Any, batch: Any) -> Any:
-        def f(v: Any, boxes: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, rois: Array, batch: Array) -> Array:
+        def f(v: Array, boxes: Array) -> Array:
             out = np.zeros((len(boxes), v.shape[1], *a.size), v.dtype)
             for i, (box, b) in enumerate(zip(boxes, batch, strict=True)):
                 shift = 0.5 if a.half_pixel else 0.0
@@ -140,7 +140,8 @@ class RoiAlign(XtOp, name="roi_align"):
                     points, total = (ys[at[0]], xs[at[1]]), math.prod(counts)
                     parts = _bilinear_parts(v[int(b)], *points)
                     if a.mode == "avg":
-                        out[i][:, *at] = sum(parts).sum((1, 2)) / max(total, 1)
+                        summed: Any = sum(parts)
+                        out[i][:, *at] = summed.sum((1, 2)) / max(total, 1)
                     else:
                         least = -np.inf if 0 < total == math.prod(map(len, points)) else 0.0
                         out[i][:, *at] = np.maximum.reduce(parts).max((1, 2), initial=least)
@@ -149,7 +150,7 @@ class RoiAlign(XtOp, name="roi_align"):
         return in_float(f, x, rois)
 
 
-def _samples(start: float, cell: float, cells: int, count: int, size: int) -> list[Any]:
+def _samples(start: float, cell: float, cells: int, count: int, size: int) -> list[Array]:
     """For each cell the positions of its samples, without some of those over one element outside of `size`: 0."""
     out = []
     for at in range(cells):
@@ -162,7 +163,7 @@ def _samples(start: float, cell: float, cells: int, count: int, size: int) -> li
     return out
 
 
-def _bilinear_parts(image: Any, ys: Any, xs: Any) -> list[Any]:
+def _bilinear_parts(image: Array, ys: Array, xs: Array) -> list[Array]:
     """The four weighted corner values at each (y, x); 0 more than one element outside."""
     height, width = image.shape[1:]
     inside = ((ys >= -1) & (ys <= height))[:, None] & ((xs >= -1) & (xs <= width))
@@ -194,7 +195,8 @@ class DeformConv(XtOp, name="deform_conv"):
     access = "opaque"
 
     @staticmethod
-    def infer(a: Attrs, x: TensorType, w: TensorType, offset: TensorType, bias: Any, mask: Any) -> TensorType:
+    def infer(a: Attrs, x: TensorType, w: TensorType, offset: TensorType, bias: TensorType,
+              mask: TensorType | None) -> TensorType:
         same_dtype(check_float(x), w, offset)
         if not x.rank == w.rank == offset.rank == 4:
             raise InferError("x, w and offset have rank 4")
@@ -205,12 +207,12 @@ class DeformConv(XtOp, name="deform_conv"):
         return x.with_shape((x.shape[0], w.shape[0], *out))
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, w: Any, offset: Any, bias: Any, mask: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, w: Array, offset: Array, bias: Array, mask: Array | None) -> Array:
         kh, kw = w.shape[2:]
         n, channels = x.shape[:2]
         oh, ow = offset.shape[2:]
 
-        def f(x: Any, w: Any, offset: Any) -> Any:
+        def f(x: Array, w: Array, offset: Array) -> Array:
             moves = offset.reshape(n, a.offset_groups, kh, kw, 2, oh, ow)
             scale = np.ones_like(moves[:, :, :, :, 0]) if mask is None else mask.astype(x.dtype).reshape(
                 n, a.offset_groups, kh, kw, oh, ow)
@@ -260,13 +262,13 @@ class Col2im(XtOp, name="col2im"):
         return x.with_shape((x.shape[0], x.shape[1] // block, *a.image))
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         image = static_dims(a.image, "image")
         channels = x.shape[1] // int(np.prod(a.block))
         padded = [lo + n + hi for lo, n, hi in zip(a.low, image, a.high, strict=True)]
         outs = [window_size(*row) for row in zip(image, a.block, a.strides, a.low, a.high, a.dilations, strict=True)]
 
-        def f(v: Any) -> Any:
+        def f(v: Array) -> Array:
             columns = v.reshape(v.shape[0], channels, *a.block, *outs)
             out = np.zeros((v.shape[0], channels, *padded), v.dtype)
             for at in np.ndindex(*a.block):

@@ -6,6 +6,7 @@ import numpy as np
 
 from xcc import symbolic
 from xcc.dialects.xt.fields import boolean, integer, operand, optional, text
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
 from xcc.dialects.xt.types import TensorType, is_integer
 from xcc.symbolic import Dim
@@ -41,7 +42,7 @@ class Nonzero(XtOp, name="nonzero"):
         return TensorType((x.rank, _new_symbol(a)), "i64")
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, places: Any = None) -> Any:
+    def evaluate(a: Attrs, x: Array, places: Any = None) -> Array:
         return np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1)
 
 
@@ -73,7 +74,7 @@ class Unique(XtOp, name="unique"):
         return values, line, TensorType((count,), "i64"), line
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> tuple[Array, Array, Array, Array]:
         axis = None if a.flat else a.axis
         values, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
         inverse = inverse.reshape(-1)
@@ -149,5 +150,5 @@ class Compress(XtOp, name="compress"):
         return x.with_shape([n] if a.flat else [*x.shape[:a.axis], n, *x.shape[a.axis + 1:]])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, condition: Any, places: Any = None) -> Any:
+    def evaluate(a: Attrs, x: Array, condition: Array, places: Any = None) -> Array:
         return np.compress(condition, x, None if a.flat else a.axis)

@@ -8,6 +8,7 @@ import numpy as np
 from xcc import symbolic
 from xcc.dialects.xt.broadcasting import broadcast_shapes, merge_dim, same_dtype, shape_text
 from xcc.dialects.xt.fields import dims, dtype, integer, integers, number, operand, text, variadic
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, ListOp, XtOp, axis_of, same_dims
 from xcc.dialects.xt.types import TensorType, numpy_dtype
 from xcc.symbolic import Dim
@@ -39,7 +40,7 @@ class Reshape(XtOp, name="reshape"):
         return x.with_shape(a.shape)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.reshape(x, static_dims(a.shape, "shape"))
 
 
@@ -58,7 +59,7 @@ class Broadcast(XtOp, name="broadcast"):
         return x.with_shape(a.shape)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.broadcast_to(x, static_dims(a.shape, "shape"))
 
 
@@ -81,7 +82,7 @@ class Transpose(XtOp, name="transpose"):
         return x.with_shape([x.shape[p] for p in a.perm])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.transpose(x, a.perm)
 
 
@@ -123,7 +124,7 @@ class Pad(XtOp, name="pad"):
         return [d for d in range(x.rank) if a.mode != "constant" and (a.low[d] != 0 or a.high[d] != 0)]
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         low, high = static_dims(a.low, "low"), static_dims(a.high, "high")
         if a.mode != "constant":
             return np.pad(x, list(zip(low, high, strict=True)), mode=a.mode) if x.ndim else x
@@ -169,7 +170,7 @@ class Concatenate(ListOp, name="concatenate"):
         return first.with_shape(shape)
 
     @staticmethod
-    def evaluate(a: Attrs, xs: Sequence[Any]) -> Any:
+    def evaluate(a: Attrs, xs: Sequence[Any]) -> Array:
         return np.concatenate(xs, a.axis)
 
 
@@ -191,7 +192,7 @@ class Reverse(XtOp, name="reverse"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.flip(x, a.axes)
 
 
@@ -213,7 +214,7 @@ class Iota(XtOp, name="iota"):
         return TensorType(a.shape, a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs) -> Any:
+    def evaluate(a: Attrs) -> Array:
         shape = static_dims(a.shape, "shape")
         line = np.arange(shape[a.axis]).astype(numpy_dtype(a.dtype))
         return np.broadcast_to(line.reshape([-1 if d == a.axis else 1 for d in range(len(shape))]), shape)

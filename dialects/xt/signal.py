@@ -1,14 +1,13 @@
 """The discrete Fourier transform; windows, STFT and mel filters are built from it by converters."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from xcc.dialects.xt.angles import cos, sin
 from xcc.dialects.xt.fields import boolean, integer, operand
 from xcc.dialects.xt.norm import check_float
-from xcc.dialects.xt.numeric import in_float
+from xcc.dialects.xt.numeric import Array, in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
 from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.types import TensorType
@@ -43,8 +42,8 @@ class Dft(XtOp, name="dft"):
         return x.with_shape([*(size if d == a.axis else m for d, m in enumerate(x.shape[:-1])), 2])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
-        def f(v: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
+        def f(v: Array) -> Array:
             rows = np.moveaxis(v, a.axis, -2)
             table = roots_of_unity(a, *rows.shape[-2:]).astype(v.dtype)
             y = matmul(rows.reshape(-1, table.shape[0] * table.shape[1]), table.reshape(-1, math.prod(table.shape[2:])))
@@ -53,7 +52,7 @@ class Dft(XtOp, name="dft"):
         return in_float(f, x)
 
 
-def roots_of_unity(a: Attrs, n: int, parts: int) -> np.ndarray[Any, Any]:
+def roots_of_unity(a: Attrs, n: int, parts: int) -> Array:
     """What the transform of `n` numbers of `parts` parts multiplies with: [n, parts, frequencies, 2] in f64."""
     m = n // 2 + 1 if a.onesided else n
     angle = (-1 if a.inverse else 1) * 2 * np.pi * np.arange(n) / max(n, 1)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Location
+from xcc._mlir import Location, Value
 from xcc.dialects.xt.broadcasting import same_dtype, shape_text
 from xcc.dialects.xt.fields import dims, integers, operand, variadic
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
 from xcc.dialects.xt.shape import check_rank, static_dims
 from xcc.dialects.xt.types import TensorType
@@ -44,7 +45,7 @@ class Slice(XtOp, name="slice"):
                              for low, high, step in zip(a.starts, a.limits, a.strides, strict=True)])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         starts, limits = static_dims(a.starts, "starts"), static_dims(a.limits, "limits")
         return x[tuple(slice(s, e, t) for s, e, t in zip(starts, limits, a.strides, strict=True))]
 
@@ -56,7 +57,7 @@ def _check_starts(starts: Sequence[TensorType], rank: int) -> None:
             raise InferError(f"a start is {s}, not an i64 scalar")
 
 
-def _clamped(x: Any, starts: Sequence[Any], sizes: Sequence[int]) -> tuple[slice, ...]:
+def _clamped(x: Array, starts: Sequence[Array], sizes: Sequence[int]) -> tuple[slice, ...]:
     begins = [max(0, min(int(s), n - size)) for s, n, size in zip(starts, x.shape, sizes, strict=True)]
     return tuple(slice(b, b + size) for b, size in zip(begins, sizes, strict=True))
 
@@ -78,7 +79,7 @@ class DynamicSlice(XtOp, name="dynamic_slice"):
         return x.with_shape(a.sizes)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, starts: Sequence[Any]) -> Any:
+    def evaluate(a: Attrs, x: Array, starts: Sequence[Array]) -> Array:
         return x[_clamped(x, starts, static_dims(a.sizes, "sizes"))]
 
 
@@ -98,18 +99,18 @@ class DynamicUpdateSlice(XtOp, name="dynamic_update_slice"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, update: Any, starts: Sequence[Any]) -> Any:
+    def evaluate(a: Attrs, x: Array, update: Array, starts: Sequence[Array]) -> Array:
         out = np.array(x)
         out[_clamped(x, starts, update.shape)] = update
         return out
 
 
-def dynamic_slice(x: Any, *starts: Any, sizes: Sequence[Dim], loc: Location | None = None, ip: Any = None) -> Any:
+def dynamic_slice(x: Value, *starts: Value, sizes: Sequence[Dim], loc: Location | None = None, ip: Any = None) -> Value:
     """xt.dynamic_slice with one i64 scalar a dim."""
     return build(DynamicSlice, x, starts, sizes=sizes, loc=loc, ip=ip)
 
 
-def dynamic_update_slice(x: Any, update: Any, *starts: Any, loc: Location | None = None, ip: Any = None) -> Any:
+def dynamic_update_slice(x: Value, update: Value, *starts: Value, loc: Location | None = None, ip: Any = None) -> Value:
     """xt.dynamic_update_slice with one i64 scalar a dim."""
     return build(DynamicUpdateSlice, x, update, starts, loc=loc, ip=ip)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Location
+from xcc._mlir import Location, Value
 from xcc.dialects.xt.fields import boolean, dims, integer, operand
 from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
@@ -47,7 +47,7 @@ class Sort(XtOp, name="sort"):
         return x, x.with_dtype("i64")
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> tuple[Array, Array]:
         index = order(x, a.axis, a.descending)
         return np.take_along_axis(x, index, a.axis), index.astype(np.int64)
 
@@ -76,13 +76,14 @@ class TopK(XtOp, name="top_k"):
         return values, values.with_dtype("i64")
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> tuple[Array, Array]:
         (k,) = static_dims(a.k, "k")
         index = np.take(order(x, a.axis, a.largest), np.arange(k), a.axis)
         return np.take_along_axis(x, index, a.axis), index.astype(np.int64)
 
 
-def top_k(x: Any, *, k: Dim, axis: int = -1, largest: bool = True, loc: Location | None = None, ip: Any = None) -> Any:
+def top_k(x: Value, *, k: Dim, axis: int = -1, largest: bool = True, loc: Location | None = None,
+          ip: Any = None) -> tuple[Value, Value]:
     """xt.top_k: values and i64 indices."""
     return build(TopK, x, k=(k,), axis=axis, largest=largest, loc=loc, ip=ip)
 

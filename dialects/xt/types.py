@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Type, ir
 from xcc.dialects.xt.base import KNOWN_TYPES, element_type_of, shape_of, tensor_type
 from xcc.symbolic import Dim, is_static
 
@@ -86,7 +86,7 @@ class TensorType:
     def with_dtype(self, dtype: str) -> "TensorType":
         return TensorType(self.shape, dtype)
 
-    def mlir(self) -> Any:
+    def mlir(self) -> Type:
         """The MLIR type, in the current context."""
         return tensor_type(self.shape, ir.Type.parse(self.dtype))
 
@@ -100,5 +100,5 @@ class TensorType:
 
 
 @lru_cache(KNOWN_TYPES)
-def _known(kind: Any) -> TensorType:
+def _known(kind: Type) -> TensorType:
     return TensorType(shape_of(kind), str(element_type_of(kind)))

@@ -6,7 +6,7 @@
 
 from typing import Any
 
-from xcc._mlir import Block, Operation, ir
+from xcc._mlir import Block, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import is_static
@@ -20,7 +20,7 @@ STATE = "xt.state"
 """Of an argument that the model holds: the name of the weight with its first value."""
 
 
-def updated_arguments(function: Any) -> list[int | None]:
+def updated_arguments(function: Operation) -> list[int | None]:
     """For each result of `function` the number of the argument that it updates.
 
     UserError where there is no such argument, two results update one, or its type is another.
@@ -47,7 +47,7 @@ def updated_arguments(function: Any) -> list[int | None]:
     return out
 
 
-def initial_weights(function: Any) -> dict[int, str]:
+def initial_weights(function: Operation) -> dict[int, str]:
     """The arguments of `function` that the model holds, by number, each with the weight of its first value."""
     block = function.regions[0].blocks[0]
     out = {}
@@ -62,7 +62,7 @@ def initial_weights(function: Any) -> dict[int, str]:
     return out
 
 
-def carried_values(block: Block) -> list[tuple[Any, Any]]:
+def carried_values(block: Block) -> list[tuple[Value, Value]]:
     """What a function or a loop makes of its arguments: (value, argument), where the value takes the argument's place
     when `block` is over."""
     op = block.owner.operation
@@ -81,7 +81,7 @@ def carried_count(scan: Operation) -> int:
     return int(scan.attributes["operandSegmentSizes"][0])
 
 
-def _yielded(block: Block) -> list[Any]:
+def _yielded(block: Block) -> list[Value]:
     return list(block.operations[len(block.operations) - 1].operation.operands)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dims, integer, operand
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.types import TensorType
@@ -23,7 +24,7 @@ POINTS = {2: (0, 1, -1), 4: (0, 1, -1, Fraction(1, 2), -2)}
 
 
 @lru_cache(maxsize=8)
-def winograd_matrices(tile: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def winograd_matrices(tile: int) -> tuple[Array, Array, Array]:
     """A' [tile, t], G [t, 3] and B' [t, t] in f64: Toom-Cook's interpolation turned around.
 
     A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks" (2015); for the points B. Barabasz et al.,

@@ -24,7 +24,7 @@ from xcc.frontends.torch.call import BoxedCall, results_of
 from xcc.frontends.torch.capture import capture_fx
 from xcc.frontends.torch.early_start import start_compiler
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
-from xcc.frontends.torch.guards import guard_ranks
+from xcc.frontends.torch.guards import guard_broadcasts, guard_ranks
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.partition import Place, partitioned, place_of
@@ -90,11 +90,13 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
             warnings.warn("freeze is for inference, and this graph is made for gradients: its parameters stay inputs; "
                           "call the model under torch.no_grad()", stacklevel=2)
         guard_ranks(graph)
+        guard_broadcasts(graph)
         layouts.forward(graph)
         return compile_graph(graph, chosen, static_inputs())
 
     def inference(graph: Any, _inputs: Sequence[Any]) -> Any:
         guard_ranks(graph)
+        guard_broadcasts(graph)
         return compile_graph(graph, chosen, static_inputs(), freeze=chosen.freeze)
 
     def backward(graph: Any, _inputs: Sequence[Any]) -> Any:

@@ -7,10 +7,28 @@ from typing import Any
 import torch
 
 from xcc.diagnostics import UserError
-from xcc.frontends.torch.fx_facts import source_of
+from xcc.frontends.torch.fx_facts import hint_of, source_of
 from xcc.frontends.torch.oblivious import guarded
+from xcc.frontends.torch.size_order import extreme_of_sizes
 
-__all__ = ["guard_ranks"]
+__all__ = ["guard_broadcasts", "guard_ranks"]
+
+
+def guard_broadcasts(module: Any) -> None:
+    """Has Dynamo trace anew for no elements where what an op broadcasts is the last of n, ``n - max(n - 1, 0)``.
+
+    torch takes such a size to be 1, as it is of all tensors that have elements, without a guard; it is 0 of none."""
+    for node in module.graph.nodes:
+        made = node.meta.get("val")
+        if node.op != "call_function" or not isinstance(made, torch.Tensor):
+            continue
+        for operand in node.all_input_nodes:
+            value = operand.meta.get("val")
+            own = value.shape if isinstance(value, torch.Tensor) else ()
+            count = min(len(own), made.dim())
+            for size, result in zip(own[len(own) - count:], made.shape[made.dim() - count:], strict=True):
+                if extreme_of_sizes(size) and hint_of(size) == 1 != hint_of(result):
+                    guarded(size == 1)
 
 
 def guard_ranks(module: Any) -> None:

@@ -262,8 +262,9 @@ def _of_elements(env: Any, node: Any) -> Any:
         return None
     ranges = {s: env.var_to_range[s] for s in sorted(node.expr.free_symbols, key=str) if s in env.var_to_range}
     some: Any = ValueRanges(1, int_oo)
-    least = tuple((s, r & some if _is_size(env, s) and r.upper >= 1 else r) for s, r in ranges.items())
-    return env._maybe_evaluate_static(node.expr, var_to_range=least)
+    least = {s: r & some if _is_size(env, s) and r.upper >= 1 else r for s, r in ranges.items()}
+    known = env._maybe_evaluate_static(node.expr, var_to_range=tuple(least.items()))
+    return decided(env, node.expr, least) if known is None else known
 
 
 def _is_of_ones(env: Any, node: Any) -> bool:

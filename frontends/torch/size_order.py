@@ -6,6 +6,7 @@ not negative: where a slice ends is then a number that only a run can tell.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy
@@ -13,28 +14,37 @@ import torch
 from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.value_ranges import bound_sympy
 
-__all__ = ["decided", "within_range"]
+__all__ = ["decided", "extreme_of_sizes", "within_range"]
 
 _TERMS = 6
 """Least and largest of sizes that a difference is taken apart by, one inside the other; each doubles the work."""
 
 
-def decided(env: Any, condition: Any) -> bool | None:
-    """What the condition is for all sizes in the ranges of `env`; None where it depends on them, or that is not found.
+def extreme_of_sizes(size: Any) -> bool:
+    """Whether there is a least or largest of sizes in it, which torch does not simplify."""
+    return isinstance(size, torch.SymInt) and bool(size.node.expr.has(Min, Max))
+
+
+def decided(env: Any, condition: Any, ranges: Mapping[Any, Any] | None = None) -> bool | None:
+    """What the condition is for all sizes in the ranges, those of `env` where none are given; None where it depends on
+    them, or that is not found.
 
         s - Min(1, s) >= 0      Min(4, s) <= s      s + Min(1, s) > s - 1       are True
     """
-    if isinstance(condition, sympy.And):
-        parts = [decided(env, part) for part in condition.args]
-        return False if False in parts else (None if None in parts else True)
+    ranges = env.var_to_range if ranges is None else ranges
+    if isinstance(condition, (sympy.And, sympy.Or)):
+        parts = [decided(env, part, ranges) for part in condition.args]
+        settles = isinstance(condition, sympy.Or)
+        return settles if settles in parts else (None if None in parts else not settles)
     if not isinstance(condition, sympy.core.relational.Relational):
         return None
     difference = condition.lhs - condition.rhs
-    if not difference.has(Min, Max) or not difference.free_symbols <= env.var_to_range.keys():
+    if not difference.has(Min, Max) or not difference.free_symbols <= ranges.keys():
         return None
-    least, most = _bounds(env, difference)
+    least, most = _bounds(ranges, difference)
     if isinstance(condition, (sympy.Eq, sympy.Ne)):
-        return isinstance(condition, sympy.Ne) if least > 0 or most < 0 else None
+        equal = True if least == most == 0 else False if least > 0 or most < 0 else None
+        return equal if equal is None else equal == isinstance(condition, sympy.Eq)
     if isinstance(condition, (sympy.Le, sympy.Lt)):
         least, most = -most, -least
     strict = isinstance(condition, sympy.StrictGreaterThan | sympy.StrictLessThan)
@@ -47,13 +57,13 @@ def within_range(number: torch.SymInt, low: int, high: int) -> bool:
     env, expr = number.node.shape_env, number.node.expr
     if not expr.free_symbols <= env.var_to_range.keys():
         return False
-    least, most = _bounds(env, expr)
+    least, most = _bounds(env.var_to_range, expr)
     return bool(least >= low and most <= high)
 
 
-def _bounds(env: Any, expr: Any) -> tuple[Any, Any]:
-    ranges = {s: env.var_to_range[s] for s in expr.free_symbols}
-    return _least(expr, ranges, _TERMS), -_least(-expr, ranges, _TERMS)
+def _bounds(ranges: Mapping[Any, Any], expr: Any) -> tuple[Any, Any]:
+    own = {s: ranges[s] for s in expr.free_symbols}
+    return _least(expr, own, _TERMS), -_least(-expr, own, _TERMS)
 
 
 def _least(expr: Any, ranges: Any, terms: int) -> Any:

@@ -13,7 +13,7 @@ directly when that stays coalesced.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
@@ -28,6 +28,9 @@ from xcc.passes.gpu.memory.access import Access, mask_layout, neighbours_in_lane
 from xcc.passes.gpu.thread.atomics import ATOMIC
 from xcc.passes.gpu.thread.combine import ACCUMULATE, accumulated_layout
 from xcc.passes.gpu.thread.sort import SORT
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 
 @register_pass
@@ -50,13 +53,13 @@ class AssignLayouts(Pass):
 class _Assigner:
     """Assigns the layouts of one kernel."""
 
-    def __init__(self, func: Operation, chip: Any, threads: int) -> None:
+    def __init__(self, func: Operation, chip: Chip, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
         self.natural = NaturalLayouts(chip, threads, config_int(func, "beside", 1))
         self.warps = self.natural.warps
         self.persistent = config_int(func, "persistent", 0)
         self.values = Relayout()
-        self.loads: list[Any] = []
+        self.loads: list[Operation] = []
 
     def run(self) -> None:
         ops = walk(self.func.regions[0].blocks[0])
@@ -249,7 +252,7 @@ class _Assigner:
             u.erase()
 
     @staticmethod
-    def _only_cast(op: Operation) -> Any:
+    def _only_cast(op: Operation) -> Operation | None:
         """The conversion between float types that alone reads `op`, or None."""
         users = [u.owner.operation for u in op.results[0].uses]
         return users[0] if len(users) == 1 and users[0].name in ("arith.extf", "arith.truncf") else None

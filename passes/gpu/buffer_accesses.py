@@ -50,8 +50,8 @@ class _Kernel:
     def __init__(self, kernel: Operation, lanes: int) -> None:
         self.entry = kernel.regions[0].blocks[0]
         # of address_of, by value: nothing is erased before the end; what a workgroup shares, and what a wave does
-        self.known: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {WAVE: lanes})
-        self.dead: list[Any] = []
+        self.known: tuple[dict[tuple[str, Value], int], dict[str, int]] = ({}, {WAVE: lanes})
+        self.dead: list[Operation] = []
         self.sizes: dict[Any, Any] = {}     # of buffers, by row limit and bytes of a row
 
     def run(self) -> None:
@@ -75,7 +75,7 @@ class _Kernel:
             with op.location, ir.InsertionPoint(op):
                 self.replace(op, address, Bounds())
 
-    def address(self, op: Operation) -> tuple[Address | None, dict[Any, Any]]:
+    def address(self, op: Operation) -> tuple[Address | None, dict[Any, int]]:
         """The address of an access, and what is known of values in it."""
         found = ((address_of(op, self.entry, known), known) for known in self.known)
         return next((pair for pair in found if pair[0] is not None), (None, {}))
@@ -99,17 +99,18 @@ class _Kernel:
         with op.location, ir.InsertionPoint(op):
             value = self.replace(access, address, self.mask(op.operands[0], access, address, known))
             if op.results:
+                assert value is not None
                 if otherwise is not None and not _is_zero(otherwise):
                     value = arith_d.select(op.operands[0], value, otherwise)
                 op.results[0].replace_all_uses_with(value)
         self.dead.append(op)
         return True
 
-    def mask(self, value: Value, access: Any, address: Address, known: dict[Any, Any]) -> Bounds:
+    def mask(self, value: Value, access: Operation, address: Address, known: dict[Any, int]) -> Bounds:
         size = element_bytes(ir.MemRefType(address.memref.type).element_type)
         return bounds(value, address, _width(access), size, known)
 
-    def replace(self, op: Operation, address: Address, mask: Bounds) -> Any:
+    def replace(self, op: Operation, address: Address, mask: Bounds) -> Value | None:
         """The access `op` through a buffer at the insertion point; returns what it loads."""
         element = ir.MemRefType(address.memref.type).element_type
         size = element_bytes(element)
@@ -150,7 +151,7 @@ def _width(op: Operation) -> int:
     return int(ir.VectorType(value.type).shape[0]) if isinstance(value.type, ir.VectorType) else 1
 
 
-def _only_access(op: Operation) -> Any:
+def _only_access(op: Operation) -> Operation | None:
     """The one access of an scf.if that computes nothing else, and gives what it loads; None for any other."""
     then = [o.operation for o in op.regions[0].blocks[0].operations]
     accesses = [o for o in then if is_memory_access(o)]

@@ -13,7 +13,7 @@ all go through shared memory, row by row. What a contraction reads from shared m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -41,7 +41,7 @@ class ConvertLayouts(Pass):
                         _choose(k, cast, plans)
 
 
-def _choose(k: TileKernel, cast: Operation, plans: dict[Any, LoadsAhead | None]) -> None:
+def _choose(k: TileKernel, cast: Operation, plans: dict[Operation, LoadsAhead | None]) -> None:
     source, target = k.layout(cast.operands[0]), k.layout(cast.results[0])
     if source != target:
         element = ir.VectorType(cast.results[0].type).element_type
@@ -49,7 +49,7 @@ def _choose(k: TileKernel, cast: Operation, plans: dict[Any, LoadsAhead | None])
         write_exchange(cast, Exchange.choose(k.chip, source, target, element, room))
 
 
-def _kept(cast: Any, plans: dict[Any, LoadsAhead | None]) -> int:
+def _kept(cast: Operation, plans: dict[Operation, LoadsAhead | None]) -> int:
     """Bytes of shared memory that pipelined loops around `cast` keep, or that of a persistent kernel."""
     around = cast.parent.operation
     while around.name != "func.func":

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Module, Operation, Value, arith_d, ir, scf_d
+from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_ops import constant, element_bytes, step_of
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
@@ -100,12 +100,12 @@ def _carry(loop: Operation) -> None:
     loop.erase()
 
 
-def _factor(value: Any, steps: list[Any], counter: Any) -> Factor | None:
+def _factor(value: Value, steps: list[Operation], counter: Value) -> Factor | None:
     """What the pointer `value` moves by, in bytes, where the counter of a loop grows by one; None where that is not
     known. A descriptor moves by the elements of its offset."""
     moves: dict[Any, Factor | None] = {counter: ONE}
 
-    def move(v: Any) -> Factor | None:
+    def move(v: Value) -> Factor | None:
         return moves.get(v, {})
 
     for op in steps:
@@ -142,7 +142,7 @@ def _scaled(factor: Factor, by: int) -> Factor:
     return {values: n * by for values, n in factor.items()}
 
 
-def _times(factor: Factor, by: Any) -> Factor:
+def _times(factor: Factor, by: Value) -> Factor:
     """`factor` times a value that the loop does not change."""
     fixed = constant(by)
     if fixed is not None:
@@ -150,7 +150,7 @@ def _times(factor: Factor, by: Any) -> Factor:
     return {tuple(sorted((*values, by), key=hash)): n for values, n in factor.items()}
 
 
-def _linear(value: Any, block: Any) -> list[Any] | None:
+def _linear(value: Value, block: Block) -> list[Operation] | None:
     """The operations of `block` that `value` comes from; None where it is not linear in the loop's counter."""
     steps = step_of(value, block, lambda op: op.name in (*LINEAR, *FIXED))
     if steps is None:
@@ -165,7 +165,7 @@ def _linear(value: Any, block: Any) -> list[Any] | None:
     return steps if value in moving else None
 
 
-def _copied(value: Value, steps: list[Any], counter: Any, at: Any) -> Any:
+def _copied(value: Value, steps: list[Operation], counter: Value, at: Value) -> Value:
     """`value` computed at this point for the counter `at`."""
     values = {counter: at}
     for op in steps:
@@ -176,11 +176,11 @@ def _copied(value: Value, steps: list[Any], counter: Any, at: Any) -> Any:
     return values[value]
 
 
-def _integer(pointer: Any) -> Any:
+def _integer(pointer: Value) -> Value:
     return ir.Operation.create("llvm.ptrtoint", results=[ir.IntegerType.get_signless(64)],
                                operands=[pointer]).results[0]
 
 
-def _opaque(value: Value) -> Any:
+def _opaque(value: Value) -> Value | None:
     """`value`, of which the code generator knows nothing."""
     return inline_asm("mov.b64 $0, $1;", "=l,l", [value.type], [value], effects=False)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xcc import symbolic
 from xcc._mlir import Block, Module, Operation, arith_d, gpu_d, ir
@@ -32,6 +32,9 @@ from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.linalg.schedule.by_size import LAUNCHED, OF
 from xcc.passes.shared.attributes import MAY_ALIAS, PART
 from xcc.passes.walk import ops_where
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 BUFFERS = (MAY_ALIAS, "xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
 LARGE = 512         # threads of a workgroup where there are many
@@ -56,7 +59,7 @@ class Distribute(Pass):
             _move_tables(module)
 
 
-def _distribute(func: Operation, chip: Any, threads: int) -> None:
+def _distribute(func: Operation, chip: Chip, threads: int) -> None:
     name = ir.StringAttr(func.operation.attributes["sym_name"]).value
     of = ir.StringAttr(func.operation.attributes[OF]).value if OF in func.operation.attributes else name
     body = _gpu_module(func.operation, f"{of}_gpu")
@@ -67,7 +70,7 @@ def _distribute(func: Operation, chip: Any, threads: int) -> None:
             _launch(func, f"{name}_{i}" if i else name, phase, chip, width)
 
 
-def _loop_threads(forall: Operation, chip: Any) -> int:
+def _loop_threads(forall: Operation, chip: Chip) -> int:
     """Threads of a workgroup of a loop kernel: an H100 begins 0.8 workgroups a nanosecond, however small, so that many
     iterations take large ones."""
     if forall.name != "scf.forall":
@@ -77,7 +80,7 @@ def _loop_threads(forall: Operation, chip: Any) -> int:
     return LARGE if math.prod(sizes) >= 4 * LARGE * chip.cores else 0
 
 
-def _gpu_module(func: Operation, name: str) -> Any:
+def _gpu_module(func: Operation, name: str) -> Block:
     """The block of the gpu.module `name`, which is made ahead of `func` if it is not there."""
     for op in func.parent.regions[0].blocks[0].operations:
         if op.operation.name == "gpu.module" and ir.StringAttr(op.operation.attributes["sym_name"]).value == name:
@@ -102,12 +105,12 @@ def _move_tables(module: Module) -> None:
             table.operation.erase()
 
 
-def phases_of(func: Operation) -> list[list[Any]]:
+def phases_of(func: Operation) -> list[list[Operation]]:
     """What each launch runs: one top-level scf.forall, or a run of top-level operations that write memory.
 
     The latter are what is left of a forall of one iteration: a launch of one workgroup.
     """
-    phases: list[list[Any]] = []
+    phases: list[list[Operation]] = []
     for op in func.operation.regions[0].blocks[0].operations:
         if op.operation.name == "scf.forall":
             phases.append([op.operation])
@@ -133,7 +136,7 @@ def has_product(op: Operation) -> bool:
                                                for block in region.blocks for inner in block.operations)
 
 
-def _launch(func: Operation, name: str, phase: list[Any], chip: Any, threads: int) -> None:
+def _launch(func: Operation, name: str, phase: list[Operation], chip: Chip, threads: int) -> None:
     """The gpu.func of the operations of `phase` and of the others before them, which only compute values."""
     source = func.operation.regions[0].blocks[0]
     types = [a.type for a in source.arguments]
@@ -160,7 +163,7 @@ def _launch(func: Operation, name: str, phase: list[Any], chip: Any, threads: in
                                                                          k.shared.all_bytes)
 
 
-def _instances(func: Operation, forall: Operation, chip: Any, threads: int) -> int:
+def _instances(func: Operation, forall: Operation, chip: Chip, threads: int) -> int:
     """Iterations of `forall` that a workgroup computes."""
     instances = int_attribute(forall, INSTANCES) if INSTANCES in forall.attributes else 1
     problem = instances_problem(TileKernel(func, chip, threads), forall, instances) if instances != 1 else ""
@@ -169,7 +172,7 @@ def _instances(func: Operation, forall: Operation, chip: Any, threads: int) -> i
     return instances
 
 
-def _emit(k: KernelBuilder, source: Any, phase: list[Any]) -> symbolic.Dim:
+def _emit(k: KernelBuilder, source: Block, phase: list[Operation]) -> symbolic.Dim:
     """The code of a launch; returns the number of its workgroups."""
     others = [op.operation for op in source.operations if op.operation.name not in ("scf.forall", "func.return")
               and (op.operation in phase or not writes_memory(op.operation))]
@@ -191,9 +194,9 @@ def _emit(k: KernelBuilder, source: Any, phase: list[Any]) -> symbolic.Dim:
     return 1
 
 
-def _before(block: Block, op: Operation) -> set[Any]:
+def _before(block: Block, op: Operation) -> set[Operation]:
     """The operations of `block` ahead of `op`."""
-    out: set[Any] = set()
+    out: set[Operation] = set()
     for other in block.operations:
         if other.operation == op:
             break

@@ -60,7 +60,7 @@ class _Epilogues:
             if ahead:
                 set_int(store, AHEAD, ahead)
 
-    def _waiting(self, value: Value) -> list[Any]:
+    def _waiting(self, value: Value) -> list[Operation]:
         """The operations that `value` is computed by which may wait for its stores."""
         op = owner(value)
         if op is None or not self._streams(op):
@@ -104,7 +104,7 @@ class _Epilogues:
         if op not in self.computed:
             self.computed[op] = op.name in ("scf.for", "vector.contract") or (
                 (op.name == CONVERT or is_elementwise(op))
-                and any(owner(v) is not None and self._computed(owner(v)) for v in op.operands))
+                and any((maker := owner(v)) is not None and self._computed(maker) for v in op.operands))
         return self.computed[op]
 
     def _ahead(self, store: Operation) -> int:

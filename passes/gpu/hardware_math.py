@@ -61,7 +61,7 @@ def _of_chip(op: Operation, own: Mapping[str, str]) -> Callable[..., Any] | None
     return None
 
 
-def _found(module: Module, wanted: Callable[[Any], bool]) -> list[Any]:
+def _found(module: Module, wanted: Callable[[Any], bool]) -> list[Operation]:
     """The operations of types up to 32 bits, or any width where they have instructions for that, that are `wanted`."""
     return ops_where(module, lambda op: wanted(op) and (
         op.name in _ANY_WIDTH or element(op.results[0].type).width <= 32))
@@ -82,7 +82,7 @@ def replace_in_f32(op: Operation, build: Callable[..., Any]) -> None:
 
 def _intrinsic(name: str) -> Any:
     """Builds calls of an intrinsic; ``*`` at the end of its name is for the type of its operands."""
-    def build(*operands: Any) -> Any:
+    def build(*operands: Value) -> Value:
         t = operands[0].type
         kind = str(element(t))
         suffix = f"v{ir.VectorType(t).shape[0]}{kind}" if isinstance(t, ir.VectorType) else kind
@@ -107,7 +107,7 @@ def _instruction(name: str) -> Any:
     """An intrinsic that has scalars alone."""
     scalar = _intrinsic(name)
 
-    def build(x: Value) -> Any:
+    def build(x: Value) -> Value:
         if not isinstance(x.type, ir.VectorType):
             return scalar(x)
         parts = [vector_d.extract(x, [], [n]) for n in range(ir.VectorType(x.type).shape[0])]
@@ -118,7 +118,7 @@ def _instruction(name: str) -> Any:
 _exp2, _sqrt, _abs, _trunc, _copysign = map(_intrinsic, ("exp2.*", "sqrt.*", "fabs.*", "trunc.*", "copysign.*"))
 
 
-def _exp(x: Value) -> Any:
+def _exp(x: Value) -> Value:
     t = x.type
     near = arith_d.minimumf(arith_d.maximumf(x, splat_constant(t, -RANGE)), splat_constant(t, RANGE))
     scale = splat_constant(t, LOG2E)
@@ -128,11 +128,11 @@ def _exp(x: Value) -> Any:
     return arith_d.mulf(_exp2(rounded), math_d.fma(lost, splat_constant(t, math.log(2)), splat_constant(t, 1.0)))
 
 
-def _rsqrt(x: Value) -> Any:
+def _rsqrt(x: Value) -> Value:
     return arith_d.divf(splat_constant(x.type, 1.0), _sqrt(x))
 
 
-def _remainder(x: Value, y: Any) -> Any:
+def _remainder(x: Value, y: Value) -> Value:
     """C's fmod, for quotients up to 2^64.
 
     A quotient is rounded to the bits of its type: what that leaves is exact, but as much shorter only, and is divided

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc import symbolic
-from xcc._mlir import Block, Module, Operation, Value, arith_d, gpu_d, ir, scf_d
+from xcc._mlir import Block, Module, Operation, Type, Value, arith_d, gpu_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART
 from xcc.passes.shared.dims import emit_dim, read_dim
@@ -77,7 +77,7 @@ class _Part:
         return any(not _is_stored_to(v) for v in results)
 
 
-def _walk(block: Block) -> Iterator[Any]:
+def _walk(block: Block) -> Iterator[Operation]:
     for op in block.operations:
         yield op.operation
         for region in op.operation.regions:
@@ -167,7 +167,7 @@ def _function(name: str, members: list[_Part], signature: _Signature) -> None:
     _branches(members, number, threads, symbols, arguments, _operation(end))
 
 
-def _arguments(p: _Part, values: list[Any], symbols: dict[str, Any]) -> list[Any]:
+def _arguments(p: _Part, values: list[Value], symbols: dict[str, Value]) -> list[Value]:
     """The part's arguments: an input that another part has in a shape of its own is a view of it here."""
     out = list(values)
     for n, (old, new) in enumerate(zip(p.block.arguments, values, strict=True)):
@@ -176,7 +176,7 @@ def _arguments(p: _Part, values: list[Any], symbols: dict[str, Any]) -> list[Any
     return out
 
 
-def _view(memory: Any, kind: Any, dims: list[Dim], symbols: dict[str, Any]) -> Any:
+def _view(memory: Value, kind: Type, dims: list[Dim], symbols: dict[str, Value]) -> Value:
     """The contiguous buffer `memory` with other dims, of the type `kind`."""
     unknown = ir.ShapedType.get_dynamic_size()
     strides: list[Dim] = [1] * len(dims)
@@ -191,12 +191,12 @@ def _view(memory: Any, kind: Any, dims: list[Dim], symbols: dict[str, Any]) -> A
         "static_offsets": fixed[0], "static_sizes": fixed[1], "static_strides": fixed[2]}).results[0]
 
 
-def _operation(made: Any) -> Any:
+def _operation(made: Operation) -> Operation:
     return made if isinstance(made, ir.Operation) else made.operation
 
 
-def _branches(members: list[_Part], number: Any, threads: int, symbols: dict[str, Any],
-              arguments: list[list[Any]], end: Any) -> None:
+def _branches(members: list[_Part], number: Value, threads: int, symbols: dict[str, Value],
+              arguments: list[list[Value]], end: Operation) -> None:
     """Ahead of `end`, the first member where `number` is below its grid, else the others with what is left of it."""
     p, *rest = members
     if not rest:
@@ -214,11 +214,11 @@ def _branches(members: list[_Part], number: Any, threads: int, symbols: dict[str
     _branches(rest, left, threads, symbols, arguments[1:], _last(branch.else_block))
 
 
-def _last(block: Block) -> Any:
+def _last(block: Block) -> Operation:
     return block.operations[len(block.operations) - 1].operation
 
 
-def _threads(p: _Part, number: Any, threads: int, arguments: list[Any], end: Any) -> None:
+def _threads(p: _Part, number: Value, threads: int, arguments: list[Value], end: Operation) -> None:
     """Ahead of `end`, the body of `p` for workgroup `number`, by as many threads as it needs."""
     if p.threads != threads:
         with ir.InsertionPoint(end):

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Block, Module, Operation, Value, ir
+from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -44,18 +44,18 @@ class NarrowIndices(Pass):
                     _Narrower().block(f.regions[0].blocks[0])
 
 
-def _is_small(kind: Any) -> bool:
+def _is_small(kind: Type) -> bool:
     if not isinstance(kind, ir.MemRefType):
         return False        # a symbol
     return kind.has_static_shape and math.prod(kind.shape) <= MOST_ELEMENTS
 
 
-def _narrow_type(kind: Any) -> Any:
+def _narrow_type(kind: Type) -> Type:
     i32 = ir.IntegerType.get_signless(32)
     return ir.VectorType.get(kind.shape, i32) if isinstance(kind, ir.VectorType) else i32
 
 
-def _is_index(kind: Any) -> bool:
+def _is_index(kind: Type) -> bool:
     return isinstance(kind.element_type if isinstance(kind, ir.VectorType) else kind, ir.IndexType)
 
 
@@ -63,7 +63,7 @@ class _Narrower:
     """Values that fit into 32 bits, with their narrow twins."""
 
     def __init__(self) -> None:
-        self.twin: dict[Any, Any] = {}
+        self.twin: dict[Value, Value] = {}
 
     def block(self, block: Block) -> None:
         for op in list(block.operations):
@@ -116,11 +116,11 @@ class _Narrower:
         op.erase()
 
 
-def _cast(value: Value, kind: Any) -> Any:
+def _cast(value: Value, kind: Type) -> Value:
     return ir.Operation.create("arith.index_cast", results=[kind], operands=[value]).results[0]
 
 
-def _narrow_constant(value: Value) -> Any:
+def _narrow_constant(value: Value) -> Attribute | None:
     """The attribute with elements of 32 bits; None when one does not fit."""
     i32 = ir.IntegerType.get_signless(32)
     if isinstance(value, ir.IntegerAttr):

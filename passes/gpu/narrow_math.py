@@ -28,7 +28,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Module, Operation, Value, arith_d, ir, math_d
+from xcc._mlir import Module, Operation, Type, Value, arith_d, ir, math_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.hardware_math import replace_in_f32
 from xcc.passes.shared.lanes import element
@@ -80,18 +80,18 @@ class NarrowMath(Pass):
                         op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<afn>")
 
 
-def _narrow(module: Module, name: str, steps: tuple[str, ...]) -> list[tuple[Any, list[Any]]]:
+def _narrow(module: Module, name: str, steps: tuple[str, ...]) -> list[tuple[Operation, list[Type]]]:
     """The operations called `name` whose results end in types below 32 bits, each with those types."""
     found = ops_where(module, lambda op: op.name == name and element(op.results[0].type).width <= 32)
     ends = [(op, _ends(op.results[0], steps)) for op in found]
     return [(op, types) for op, types in ends if types]
 
 
-def _may_flush(ends: list[Any]) -> bool:
+def _may_flush(ends: list[Type]) -> bool:
     return all(isinstance(t, ir.F16Type) for t in ends)
 
 
-def _ends(value: Value, steps: tuple[str, ...]) -> list[Any]:
+def _ends(value: Value, steps: tuple[str, ...]) -> list[Type]:
     """The types below 32 bits in which the uses of `value` end, through operations of `steps` and loops; none where
     one use is of another kind, or where it takes more than MOST values to tell."""
     todo, seen, ends = [value], set(), []
@@ -110,7 +110,7 @@ def _ends(value: Value, steps: tuple[str, ...]) -> list[Any]:
     return ends
 
 
-def _passed_on(user: Operation, number: int, steps: tuple[str, ...]) -> list[Any]:
+def _passed_on(user: Operation, number: int, steps: tuple[str, ...]) -> list[Value]:
     """The values that `user` makes of its operand `number`; none where it is used for something else."""
     if user.name == "scf.yield":
         loop = user.parent
@@ -124,11 +124,11 @@ def _passed_on(user: Operation, number: int, steps: tuple[str, ...]) -> list[Any
     return list(user.results) if user.name in steps else []
 
 
-def _exp(x: Value, flags: Any = None) -> Any:
+def _exp(x: Value, flags: Any = None) -> Value:
     return math_d.exp2(arith_d.mulf(x, splat_constant(x.type, math.log2(math.e))), fastmath=flags)
 
 
-def _flushed_exp(x: Any) -> Any:
+def _flushed_exp(x: Value) -> Value:
     return _exp(x, arith_d.FastMathFlags.afn)
 
 
@@ -150,7 +150,7 @@ def _contract(x: Value) -> None:
         dead.erase()
 
 
-def _tanh(x: Any) -> Any:
+def _tanh(x: Value) -> Value:
     one, far = splat_constant(x.type, 1.0), math_d.absf(x)
     e = _flushed_exp(arith_d.mulf(far, splat_constant(x.type, -2.0)))
     whole = arith_d.mulf(arith_d.subf(one, e), _reciprocal(arith_d.addf(one, e)))
@@ -174,17 +174,17 @@ def _one_and_tanh(op: Operation) -> bool:
     return True
 
 
-def _plus_one(op: Operation) -> Any:
+def _plus_one(op: Operation) -> Operation | None:
     """The sum of 1 and the operation's result that alone uses it, if there is one."""
     found = only_user(op, "arith.addf")
     return found if found is not None and {1.0} == {splat_of(v) for v in found.operands if v != op.results[0]} else None
 
 
-def _reciprocal(x: Value) -> Any:
+def _reciprocal(x: Value) -> Value:
     return arith_d.divf(splat_constant(x.type, 1.0), x, fastmath=arith_d.FastMathFlags.afn)
 
 
-def _erf(x: Value) -> Any:
+def _erf(x: Value) -> Value:
     t = arith_d.minimumf(math_d.absf(x), splat_constant(x.type, 4.0))
     return math_d.copysign(arith_d.subf(splat_constant(x.type, 1.0), _power(_ERF, t)), x)
 
@@ -193,7 +193,7 @@ def _gelu(op: Operation) -> bool:
     """Writes the x / 2 * (1 + erf(c x)) around the erf `op` as one; False where there is none."""
     scaled, one = product(op.operands[0]), _plus_one(op)
     whole = only_user(one, "arith.mulf") if one is not None else None
-    if scaled is None or whole is None:
+    if scaled is None or one is None or whole is None:
         return False
     half = next((h for h in map(product, whole.operands) if h is not None and h[1] == 0.5), None)
     x, c = scaled
@@ -211,7 +211,7 @@ def _gelu(op: Operation) -> bool:
     return True
 
 
-def _power(polynomial: tuple[float, ...], t: Any, last: float = 0.0) -> Any:
+def _power(polynomial: tuple[float, ...], t: Value, last: float = 0.0) -> Value:
     """2^(t * P(t) + last) by the instruction."""
     p = splat_constant(t.type, polynomial[0])
     for c in polynomial[1:]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module
+from xcc._mlir import Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
 __all__ = ["NvvmKernelFunctions", "nvvm_kernels"]
 
 
-def nvvm_kernels(module: Module) -> list[Any]:
+def nvvm_kernels(module: Module) -> list[Operation]:
     """The functions of `module` that are kernels, as llvm.func."""
     return ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
 

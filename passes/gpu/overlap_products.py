@@ -13,7 +13,7 @@ where their results are used. Dropped, each product is waited for as it is issue
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -21,6 +21,9 @@ from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import set_int
 from xcc.passes.gpu.pipeline.loads_ahead import IN_FLIGHT, STAGES, staged_tiles
 from xcc.passes.gpu.pipeline.staging_rules import runs_on
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 
 @register_pass
@@ -30,7 +33,7 @@ class OverlapProducts(Pass):
 
     name: ClassVar[str] = "overlap-products"
 
-    def acts_on(self, chip: Any) -> bool:
+    def acts_on(self, chip: Chip) -> bool:
         return bool(chip.warpgroup_products)
 
     def run(self, module: Module, ctx: PassContext) -> None:

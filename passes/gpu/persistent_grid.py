@@ -12,13 +12,16 @@ and nothing else: of fewer steps than are copied ahead, what is missing are zero
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import config_int, set_int
 from xcc.passes.gpu.pipeline.rounds import PERSISTENT, rounds_problem
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 
 @register_pass
@@ -29,7 +32,7 @@ class PersistentGrid(Pass):
     name: ClassVar[str] = "persistent-grid"
     workgroups: int = 0         # 0: as many as the kernel's schedule says, none where it says none
 
-    def acts_on(self, chip: Any) -> bool:
+    def acts_on(self, chip: Chip) -> bool:
         return bool(chip.warpgroup_products)
 
     def run(self, module: Module, ctx: PassContext) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
@@ -74,7 +74,7 @@ def _plan(k: TileKernel, loop: Operation, first: int, limit: int) -> int:
     return 0
 
 
-def _place(staged: list[tuple[Any, StagedTile]], stages: range, spare: int, room: tuple[int, int, int]) -> bool:
+def _place(staged: list[tuple[Value, StagedTile]], stages: range, spare: int, room: tuple[int, int, int]) -> bool:
     """Gives every tile its slots with as many of `stages` as fit into `room` (first byte, alignment, end)."""
     first, alignment, limit = room
     for count in stages:

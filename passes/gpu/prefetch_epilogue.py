@@ -12,7 +12,7 @@ dropped.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -52,7 +52,7 @@ def _ends_apart(loop: Operation) -> bool:
     return PEELED in loop.attributes or PERSISTENT in loop.parent.operation.attributes
 
 
-def _reads(k: TileKernel, loop: Operation, plan: LoadsAhead) -> list[Any]:
+def _reads(k: TileKernel, loop: Operation, plan: LoadsAhead) -> list[Operation]:
     """The reads behind `loop` that may start while it runs."""
     results = [r for r in loop.results if is_vector(r)]
     workgroups = max(1, k.chip.shared_bytes // max(1, plan.end))

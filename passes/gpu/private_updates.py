@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-from xcc._mlir import arith_d, ir, scf_d
+from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.registers import guarded, index
@@ -45,7 +45,7 @@ class PrivateUpdates(Pass):
     bytes: int = 0              # of a copy; 0: as many as the kernel's schedule says, no copies where it says none
     workgroups: int = 0         # that compute all iterations; 0: as many as the kernel's schedule says
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 room = self.bytes or config_int(k.func, "private", 0)
@@ -61,7 +61,7 @@ class PrivateUpdates(Pass):
 class _Workgroups:
     """What replaces `forall`: so many `workgroups` of `threads` each."""
 
-    def __init__(self, forall: Any, threads: int, workgroups: int) -> None:
+    def __init__(self, forall: Operation, threads: int, workgroups: int) -> None:
         self.forall, self.lanes, self.workers = forall, threads, workgroups
         with ir.InsertionPoint(forall):
             lower, upper, step = ([index(b) if isinstance(b, int) else b for b in bound]
@@ -74,7 +74,7 @@ class _Workgroups:
                 self.total = arith_d.muli(self.total, n)
             self.grid = arith_d.minsi(self.total, index(workgroups))
 
-    def emit(self, updates: dict[Any, list[Any]], room: int) -> None:
+    def emit(self, updates: dict[Value, list[Operation]], room: int) -> None:
         with ir.InsertionPoint(self.forall):
             turns = arith_d.ceildivsi(self.total, index(self.workers))
             lines = {memref: _before(memref, self.forall) for memref in updates}
@@ -97,7 +97,7 @@ class _Workgroups:
                 copy.merge()
             ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
 
-    def _iterations(self, number: Any, end: Any) -> None:
+    def _iterations(self, number: Value, end: Operation) -> None:
         """The body of the forall, ahead of `end`, for its iteration `number`, the last dim fastest."""
         old = self.forall.regions[0].blocks[0]
         with ir.InsertionPoint(end):
@@ -109,7 +109,7 @@ class _Workgroups:
         for operation in list(old.operations)[:-1]:
             operation.operation.move_before(end)
 
-    def _bounds(self) -> dict[str, Any]:
+    def _bounds(self) -> dict[str, Attribute]:
         one = ir.DenseI64ArrayAttr.get
         own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),
                "staticUpperBound": one([_DYNAMIC]), "staticStep": one([1])}
@@ -121,7 +121,8 @@ class _Copy:
 
     `lanes` elements are filled and merged at once."""
 
-    def __init__(self, line: Any, updates: list[Any], extent: Any, turns: Any, room: int, lanes: int) -> None:
+    def __init__(self, line: Value, updates: list[Operation], extent: Value, turns: Value, room: int,
+                 lanes: int) -> None:
         self.line, self.updates, self.extent, self.lanes = line, updates, extent, lanes
         self.element = ir.MemRefType(line.type).element_type
         self.kind = update_kind(updates[0])
@@ -152,7 +153,7 @@ class _Copy:
                         scf_d.yield_([])
             update.erase()
 
-    def _merge(self, at: Any, inside: Any) -> None:
+    def _merge(self, at: Value, inside: Value) -> None:
         value = op("vector.gather", [self._of(self.element)],
                    [self.memory, index(0), at, self._all(), self._nothing()])
         changed = arith_d.cmpf(_F.UNE, value, self._nothing()) if isinstance(self.element, ir.FloatType) \
@@ -168,21 +169,22 @@ class _Copy:
             body(at, arith_d.cmpi(_I.slt, at, splat(self.extent, self.lanes)))
             scf_d.yield_([])
 
-    def _of(self, element: Any) -> Any:
+    def _of(self, element: Type) -> Type:
         return vec(self.lanes, element)
 
-    def _all(self) -> Any:
+    def _all(self) -> Value:
         return splat_constant(self._of(ir.IntegerType.get_signless(1)), True)
 
-    def _nothing(self) -> Any:
+    def _nothing(self) -> Value:
         return splat_constant(self._of(self.element), neutral(self.kind, self.element))
 
 
-def _update(value: Any, memory: Any, mask: Any, places: Any, kind: str) -> None:
+def _update(value: Value, memory: Value, mask: Value, places: Value, kind: str) -> None:
     op("tile.atomic", [value.type], [value, memory, mask, places], kind=ir.StringAttr.get(kind))
 
 
-def _before(memref: Any, forall: Any) -> Any:
+def _before(memref: Value, forall: Operation) -> Value:
     """A buffer as a line, known ahead of `forall`, at the insertion point."""
-    inside = not isinstance(memref.owner, ir.Block) and memref.owner.operation.block == forall.regions[0].blocks[0]
-    return memref.owner.operation.clone().results[0] if inside else memref
+    if isinstance(memref.owner, ir.Block) or memref.owner.operation.block != forall.regions[0].blocks[0]:
+        return memref
+    return memref.owner.operation.clone().results[0]

@@ -13,7 +13,7 @@ norm 49.0 either way. (Where LLVM orders the instructions it was not measured.)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xcc._mlir import Block, Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -21,6 +21,9 @@ from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import LAYOUT, owner, walk, words
 from xcc.passes.walk import ops_where
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["ReadsFirst"]
 
@@ -36,7 +39,7 @@ class ReadsFirst(Pass):
 
     name: ClassVar[str] = "reads-first"
 
-    def acts_on(self, chip: Any) -> bool:
+    def acts_on(self, chip: Chip) -> bool:
         return bool(chip.loads_wait_at_barriers)
 
     def run(self, module: Module, ctx: PassContext) -> None:
@@ -66,7 +69,7 @@ def _move(block: Block) -> None:
             before.update(wanted or [])
 
 
-def _wanted(op: Operation, block: Any, before: set[Any]) -> list[Any] | None:
+def _wanted(op: Operation, block: Block, before: set[Operation]) -> list[Operation] | None:
     """`op` and the cheap operations of `block` that it needs and that are not `before`, in order; None where it needs
     others."""
     found: list[Any] = []

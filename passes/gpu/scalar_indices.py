@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Module, Operation, Value, arith_d, ir
+from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import ACCESSES
 from xcc.passes.gpu.layout.tile_ops import constant, owner
@@ -63,7 +63,7 @@ class _Scalars:
     def __init__(self) -> None:
         self.made: dict[tuple[Any, int], Any] = {}
 
-    def of(self, value: Value) -> Any:
+    def of(self, value: Value) -> Value:
         """`value` without vectors, where it is an element of one, or arithmetic on such."""
         op = owner(value)
         if op is None or isinstance(value.type, ir.VectorType):
@@ -76,12 +76,12 @@ class _Scalars:
                 op.operands[n] = self.of(op.operands[n])
         return value
 
-    def element(self, vector: Any, n: int) -> Any:
+    def element(self, vector: Value, n: int) -> Value:
         if (vector, n) not in self.made:
             self.made[vector, n] = self._element(vector, n)
         return self.made[vector, n]
 
-    def _element(self, vector: Value, n: int) -> Any:
+    def _element(self, vector: Value, n: int) -> Value:
         op = owner(vector)
         kind = ir.VectorType(vector.type).element_type
         if op is None:
@@ -118,12 +118,12 @@ class _Scalars:
                                            attributes={a: op.attributes[a] for a in op.attributes}).result
 
 
-def _extracted(vector: Any, n: int) -> Any:
+def _extracted(vector: Value, n: int) -> Value:
     return ir.Operation.create("vector.extract", results=[ir.VectorType(vector.type).element_type], operands=[vector],
                                attributes={"static_position": ir.DenseI64ArrayAttr.get([n])}).result
 
 
-def _number(dense: Any, kind: Any, n: int) -> Any:
+def _number(dense: Attribute, kind: Type, n: int) -> Attribute:
     """Element `n`, of type `kind`, of a constant vector, as an attribute."""
     if ir.DenseElementsAttr(dense).is_splat:
         return ir.DenseElementsAttr(dense).get_splat_value()
@@ -132,7 +132,7 @@ def _number(dense: Any, kind: Any, n: int) -> Any:
     return ir.IntegerAttr.get(kind, int(list(ir.DenseIntElementsAttr(dense))[n]))
 
 
-def _inside(condition: Any) -> list[tuple[Any, Any]]:
+def _inside(condition: Value) -> list[tuple[Value, Value]]:
     """(x, n) of the comparisons x < n, unsigned, that hold where `condition` does."""
     op = owner(condition)
     if op is not None and op.name == "arith.andi":
@@ -142,7 +142,7 @@ def _inside(condition: Any) -> list[tuple[Any, Any]]:
     return []
 
 
-def _opened(value: Value, inside: list[tuple[Any, Any]], access: Any) -> Any:
+def _opened(value: Value, inside: list[tuple[Value, Value]], access: Operation) -> Value:
     """`value` without the clamps of coordinates that are `inside`, made before the test around `access` or at it."""
     op = owner(value)
     if op is None:
@@ -155,12 +155,12 @@ def _opened(value: Value, inside: list[tuple[Any, Any]], access: Any) -> Any:
     operands = [_opened(v, inside, access) for v in op.operands]
     if operands == list(op.operands):
         return value
-    late = any(owner(v) is not None and owner(v).block == access.block for v in operands)
+    late = any((maker := owner(v)) is not None and maker.block == access.block for v in operands)
     with ir.InsertionPoint(access if late else access.parent.operation), access.location:
         return ir.Operation.create(op.name, results=[value.type], operands=operands).result
 
 
-def _clamped(op: Operation) -> tuple[Any, Any] | None:
+def _clamped(op: Operation) -> tuple[Value, Value] | None:
     """(x, most) of max(min(x, most), 0) or min(max(x, 0), most)."""
     for outer, inner in (("arith.maxsi", "arith.minsi"), ("arith.minsi", "arith.maxsi")):
         if op.name == outer:
@@ -175,7 +175,7 @@ def _clamped(op: Operation) -> tuple[Any, Any] | None:
     return None
 
 
-def _is_one_less(most: Any, size: Any) -> bool:
+def _is_one_less(most: Value, size: Value) -> bool:
     """Whether `most` is `size` - 1."""
     fixed, whole = constant(most), constant(size)
     if fixed is not None and whole is not None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Block, Module, Operation, ir
+from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.exchange.shared_layout import best_memory
 from xcc.passes.gpu.layout.linear import Layout
@@ -51,7 +51,7 @@ class StageOperands(Pass):
                     write_staged(loop, list(_operands(k, loop, self.kept).items()))
 
 
-def _operands(k: TileKernel, loop: Operation, kept: bool) -> dict[Any, StagedTile]:
+def _operands(k: TileKernel, loop: Operation, kept: bool) -> dict[Value, StagedTile]:
     """The operands that `loop` can keep in shared memory; none in a loop with barriers, of which a turn reads what the
     turn before has written."""
     block = loop.regions[0].blocks[0]
@@ -90,7 +90,7 @@ def _loaded(k: TileKernel, contraction: Operation, number: int, block: Block) ->
     return StagedTile(value, steps, memory, stored)
 
 
-def _kept(k: TileKernel, loop: Operation) -> dict[Any, StagedTile]:
+def _kept(k: TileKernel, loop: Operation) -> dict[Value, StagedTile]:
     """Operands made before the loop that stay in shared memory: those that instructions read there, and others where
     all values together need too many registers."""
     out: dict[Any, StagedTile] = {}
@@ -103,7 +103,8 @@ def _kept(k: TileKernel, loop: Operation) -> dict[Any, StagedTile]:
             stored = memory_type(ir.VectorType(v.type).element_type)
             memory = warpgroup.matrix_memory(plan, number, k.layout(v), element_bytes(stored))
             out[v] = StagedTile(v, [], memory, stored)
-        elif crowded and plan.instruction is not None and wanted is not None and convert.name == CONVERT \
+        elif crowded and plan.instruction is not None and wanted is not None and convert is not None \
+                and convert.name == CONVERT \
                 and all(u.owner.operation.name == "vector.contract" for u in v.uses):
             source = convert.operands[0]
             stored = memory_type(ir.VectorType(source.type).element_type)
@@ -112,14 +113,14 @@ def _kept(k: TileKernel, loop: Operation) -> dict[Any, StagedTile]:
     return out
 
 
-def _fixed(loop: Operation) -> dict[Any, tuple[Any, int]]:
+def _fixed(loop: Operation) -> dict[Value, tuple[Operation, int]]:
     """The operands that are made outside the loop's body: the contraction, and which of its operands they are."""
     block = loop.regions[0].blocks[0]
     return {v: (op, i) for op in products(loop) for i, v in enumerate(list(op.operands)[:2])
-            if owner(v) is not None and owner(v).block != block}
+            if (maker := owner(v)) is not None and maker.block != block}
 
 
-def _crowded(k: TileKernel, loop: Operation, fixed: list[Any]) -> bool:
+def _crowded(k: TileKernel, loop: Operation, fixed: list[Value]) -> bool:
     """Whether what the loop carries, a product that it does not, and the operands `fixed` leave too few registers."""
     contracts = products(loop)
     yielded = list(list(loop.regions[0].blocks[0].operations)[-1].operands)
@@ -129,7 +130,7 @@ def _crowded(k: TileKernel, loop: Operation, fixed: list[Any]) -> bool:
     return bool(carried + inside + sum(k.words(v) for v in fixed) + _step_words(k, contracts) >= most - OTHER_REGISTERS)
 
 
-def _step_words(k: TileKernel, contracts: list[Any]) -> int:
+def _step_words(k: TileKernel, contracts: list[Operation]) -> int:
     """Registers of the right operands of one instruction's k, which LLVM reads together."""
     most = 0
     for op in contracts if k.chip.llvm_schedules else []:

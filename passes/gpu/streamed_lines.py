@@ -16,9 +16,9 @@ The second address is that of the store, moved: one of the load's own would hold
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, ir, owner_op
 from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
@@ -26,6 +26,9 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes, is_vector, owner
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.linalg.kernel.domain import volume
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["StreamedLines"]
 
@@ -45,7 +48,7 @@ class StreamedLines(Pass):
 
     name: ClassVar[str] = "streamed-lines"
 
-    def acts_on(self, chip: Any) -> bool:
+    def acts_on(self, chip: Chip) -> bool:
         return bool(chip.line_priority)
 
     def run(self, module: Module, ctx: PassContext) -> None:
@@ -67,10 +70,10 @@ def _hint(kernel: Operation, least: int) -> None:
         if place is not None:
             written[_key(place)] = place
     dims = [dims_from_attr(d) for d in kernel.attributes["xt.arg_dims"]]
-    policy = None
+    policy: Value | None = None
     for argument, sizes in zip(entry.arguments, dims, strict=False):
         loads = _loads(argument, entry)
-        places = [_place(load.operands[0]) for load in loads]
+        places = [owner_op(load.operands[0]) for load in loads]
         if not loads or volume(sizes) * _key(places[0])[1] < least or any(_key(p) not in written for p in places):
             continue
         if policy is None:
@@ -87,7 +90,7 @@ def _hint(kernel: Operation, least: int) -> None:
                            operands=[_global(v) for v in (argument, store.operands[0], store.results[0])])
 
 
-def _loads(argument: Value, entry: Any) -> list[Any]:
+def _loads(argument: Value, entry: Block) -> list[Operation]:
     """The loads from an argument, if all are wide ones in the block `entry`; else none."""
     found = []
     for use in argument.uses:
@@ -109,7 +112,7 @@ def _alignment(load: Operation) -> int:
     return int(load.attributes["alignment"].value) if "alignment" in load.attributes else 1
 
 
-def _place(pointer: Any) -> Any:
+def _place(pointer: Value) -> Operation | None:
     """The getelementptr that finds `pointer` by one index from an argument; None where another op does."""
     op = owner(pointer)
     if op is None or op.name != "llvm.getelementptr" or len(op.operands) != 2 or owner(op.operands[0]) is not None:
@@ -117,12 +120,12 @@ def _place(pointer: Any) -> Any:
     return op
 
 
-def _key(place: Operation) -> tuple[Any, int]:
+def _key(place: Operation) -> tuple[Value, int]:
     """The index of a `_place`, and the bytes of what it counts."""
     return place.operands[1], element_bytes(place.attributes["elem_type"].value)
 
 
-def _load(load: Operation, policy: Any) -> Any:
+def _load(load: Operation, policy: Value) -> Value:
     """What `load` loads, under the policy."""
     word, words = _words(32), ir.VectorType.get([WIDE // 4], _words(32))
     struct = ir.Type.parse("!llvm.struct<(i32, i32, i32, i32)>")
@@ -135,13 +138,13 @@ def _load(load: Operation, policy: Any) -> Any:
     return _op("llvm.bitcast", load.results[0].type, value)
 
 
-def _global(pointer: Any) -> Any:
+def _global(pointer: Value) -> Value:
     return _op("llvm.addrspacecast", ir.Type.parse("!llvm.ptr<1>"), pointer)
 
 
-def _op(name: str, result: Any, *operands: Any, **attributes: Any) -> Any:
+def _op(name: str, result: Type, *operands: Value, **attributes: Attribute) -> Value:
     return ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).results[0]
 
 
-def _words(bits: int) -> Any:
+def _words(bits: int) -> Type:
     return ir.IntegerType.get_signless(bits)

@@ -14,9 +14,9 @@ sums wrap. `types` of both names the elements of A and B.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation, Value, arith_d, ir, memref_d, vector_d
+from xcc._mlir import Attribute, Module, Operation, Value, arith_d, ir, memref_d, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.vendor.fragments_nvidia import MMA
@@ -44,7 +44,7 @@ class WarpgroupMatrix(Pass):
             op.erase()
 
 
-def _multiply(op: Operation) -> list[Any]:
+def _multiply(op: Operation) -> list[Value]:
     acc, *a, b, b_at = op.operands
     size = ir.MemRefType(b.type).element_type.width // 8
     count = ir.VectorType(acc.type).shape[0]
@@ -78,7 +78,7 @@ def _multiply(op: Operation) -> list[Any]:
     return _statement("{" + " ".join(lines) + "}", [acc], inputs)
 
 
-def _packed(value: Value) -> list[Any]:
+def _packed(value: Value) -> list[Value]:
     """The elements of a vector in registers of 32 bits."""
     i32 = ir.VectorType.get([1], ir.IntegerType.get_signless(32))
     kind = ir.VectorType(value.type)
@@ -87,7 +87,7 @@ def _packed(value: Value) -> list[Any]:
     return [vector_d.extract(vector_d.bitcast(i32, word), [], [0]) for word in words]
 
 
-def _mma(op: Operation) -> list[Any]:
+def _mma(op: Operation) -> list[Value]:
     a, b, acc = op.operands
     kinds = ".".join(NAMES[ir.StringAttr(t).value] for t in op.attributes["types"])
     total = "f32" if isinstance(ir.VectorType(acc.type).element_type, ir.FloatType) else "s32"
@@ -102,15 +102,15 @@ def _mma(op: Operation) -> list[Any]:
                       f"{held};", [acc], inputs[0] + inputs[1])
 
 
-def _wait(op: Operation) -> list[Any]:
+def _wait(op: Operation) -> list[Value]:
     return _statement("wgmma.wait_group.sync.aligned 0;", list(op.operands), [])
 
 
-def _descriptor(memory: Any, at: Any, side: Any, size: int) -> Any:
+def _descriptor(memory: Value, at: Value, side: Attribute, size: int) -> Value:
     """The 64 bits that describe the tile whose first element is number `at` of `memory`."""
     i64 = ir.IntegerType.get_signless(64)
 
-    def number(value: int) -> Any:
+    def number(value: int) -> Value:
         return arith_d.constant(i64, value)
 
     base = arith_d.index_cast(i64, memref_d.extract_aligned_pointer_as_index(memory))
@@ -121,7 +121,7 @@ def _descriptor(memory: Any, at: Any, side: Any, size: int) -> Any:
     return arith_d.ori(start, number(fixed - (1 << 64) if fixed >> 63 else fixed))
 
 
-def _statement(text: str, vectors: list[Any], inputs: list[Any]) -> list[Any]:
+def _statement(text: str, vectors: list[Value], inputs: list[Value]) -> list[Value]:
     """An asm statement that changes all registers of `vectors` in place; their new values."""
     scalars = [vector_d.extract(v, [], [i]) for v in vectors for i in range(ir.VectorType(v.type).shape[0])]
     count = len(scalars)

@@ -13,9 +13,9 @@ missing. Dropped, all steps ask.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
@@ -30,7 +30,7 @@ class WholeStepsApart(Pass):
 
     name: ClassVar[str] = "whole-steps"
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
                 for loop in k.ops("scf.for"):

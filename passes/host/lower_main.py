@@ -122,7 +122,7 @@ class _Lowering(ValueBuffers):
         """The weight that a state begins as; "" for one of zeros, which needs no place in the artifact."""
         return weight if np.ascontiguousarray(self.weights[weight]).reshape(-1).view(np.uint8).any() else ""
 
-    def block(self, block: Block, targets: Sequence[int], replaced: Mapping[int, Any]) -> tuple[Statement, ...]:
+    def block(self, block: Block, targets: Sequence[int], replaced: Mapping[int, Value]) -> tuple[Statement, ...]:
         """The statements of `block`; what it yields ends up in the buffers `targets`.
 
         `replaced` has for some of them the argument whose memory it is.

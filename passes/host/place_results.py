@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Block, Module, Operation, Value
+from xcc._mlir import Block, Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.block_memory import BlockMemory
@@ -44,7 +44,7 @@ class PlaceResults(Pass):
             main = main_of(module)
             block = main.regions[0].blocks[0]
             updated = xt.updated_arguments(main)
-            decided: list[tuple[Any, list[Place]]] = []
+            decided: list[tuple[Operation, list[Place]]] = []
             _Block(block, decided).run({i: None if n is None else block.arguments[n] for i, n in enumerate(updated)})
             for op, places in decided:      # at the end: an op with another attribute is another key of a dict
                 set_places(op, places)
@@ -53,13 +53,13 @@ class PlaceResults(Pass):
 class _Block:
     """Decides for one block of @main, and for those inside it: `decided` gets their ops' places."""
 
-    def __init__(self, block: Block, decided: list[tuple[Any, list[Place]]]) -> None:
+    def __init__(self, block: Block, decided: list[tuple[Operation, list[Place]]]) -> None:
         self.block = block
         self.decided = decided
         self.memory = BlockMemory(block)
-        self.places: dict[Any, Place] = {}
+        self.places: dict[Value, Place] = {}
 
-    def run(self, results: Mapping[int, Any], carried: int = 0) -> None:
+    def run(self, results: Mapping[int, Value | None], carried: int = 0) -> None:
         """`results`: the block's results that have a place, by number, with the argument that they replace, or None;
         its first `carried` ones are what a loop carries."""
         values = terminator(self.block)
@@ -67,7 +67,7 @@ class _Block:
         for n, argument in sorted(results.items(), key=lambda each: each[1] is None):
             versions, first = self._versions(values[n])
             if versions and (argument is None or _same(first, argument)
-                             or self.memory.end_before(argument, versions[-1].owner.operation)):
+                             or self.memory.end_before(argument, owner_op(versions[-1]))):
                 self.places.update(dict.fromkeys(versions, Place("result", n)))
         for n in range(carried):
             versions, first = self._versions(values[n])
@@ -76,14 +76,14 @@ class _Block:
         for op in list(self.block.operations)[:-1]:
             self._op(op.operation)
 
-    def _versions(self, value: Value) -> tuple[list[Any], Any]:
+    def _versions(self, value: Value) -> tuple[list[Value], Value | None]:
         """`value`, and what it was before each update in place, the latest first, as far as all of them may have one
         memory; and the value before these, None where that keeps its own."""
-        found: list[Any] = []
+        found: list[Value] = []
         root = view_root(value)
         while self.memory.makes(root) and root not in self.places:
             found.append(root)
-            op = root.owner.operation
+            op = owner_op(root)
             operand = next(iter(overwritable(op, list(op.results).index(root))), None)
             if operand is None or not self.memory.end_at(op.operands[operand], op, operand):
                 return found, None
@@ -115,5 +115,5 @@ class _Block:
         return OWN
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: Value | None, b: Value) -> bool:
     return a is not None and bool(a == b)

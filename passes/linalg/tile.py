@@ -50,7 +50,7 @@ def tile_kernel(function: Operation, module: Module, lossy: bool = False) -> Non
     program = TileProgram(kernel, Schedule.from_attr(function.attributes["xcc.config"]), lossy)
     with ir.InsertionPoint(function), function.location:
         new = program.declare(kernel.name + "__tiled", function.attributes)
-    entry = new.add_entry_block()
+    entry = new.opview.add_entry_block()
     with ir.InsertionPoint(entry), function.location:
         program.emit(entry, module)
         func_d.ReturnOp([])

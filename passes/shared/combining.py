@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Type, arith_d, ir
+from xcc._mlir import Attribute, Type, arith_d, ir
 
 __all__ = ["combiner", "combining", "rmw_kind"]
 
@@ -32,7 +32,7 @@ def combiner(kind: str, element: Type) -> Any:
     return combining(f"<{_OF_TILES.get(kind, kind + tail)}>", element)
 
 
-def rmw_kind(kind: str, element: Type) -> Any:
+def rmw_kind(kind: str, element: Type) -> Attribute:
     """The attribute of memref.atomic_rmw for a kind of tile.atomic."""
     name = (_FLOAT if isinstance(element, ir.FloatType) else _INTEGER)[kind]
     number = arith_d.AtomicRMWKind[name].value

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xcc._mlir import Attribute, ir
+from xcc._mlir import Attribute, Value, ir
 from xcc.passes.shared.values import index, op
 from xcc.symbolic import Dim, Expr, bare_symbol, parse
 
 _CALLS = {"floordiv": "arith.floordivsi", "truncdiv": "arith.divsi", "max": "arith.maxsi", "min": "arith.minsi"}
 
 
-def emit_dim(dim: Dim, symbols: Mapping[str, Any], natural: bool = False) -> Any:
+def emit_dim(dim: Dim, symbols: Mapping[str, Value], natural: bool = False) -> Value:
     """An index value equal to `dim`; `symbols` maps names to index values. natural: none of these is below 0, so that
     dividing one by a power of two is a shift."""
     if not isinstance(dim, Expr):
@@ -29,12 +29,12 @@ def emit_dim(dim: Dim, symbols: Mapping[str, Any], natural: bool = False) -> Any
     return total
 
 
-def emit_size(dim: Dim, symbols: Mapping[str, Any]) -> Any:
+def emit_size(dim: Dim, symbols: Mapping[str, Value]) -> Value:
     """An index value equal to the size `dim`: where that is c * (n // k), n is not below 0."""
     return emit_dim(dim, symbols, isinstance(dim, Expr) and len(dim.terms) == 1 and len(dim.terms[0][0]) == 1)
 
 
-def _call(atom: Any, symbols: Mapping[str, Any], natural: bool) -> Any:
+def _call(atom: tuple[str, int | Expr, int | Expr], symbols: Mapping[str, Value], natural: bool) -> Value:
     a, b = emit_dim(atom[1], symbols, natural), emit_dim(atom[2], symbols, natural)
     if natural and atom[0] == "floordiv" and bare_symbol(atom[1]) and isinstance(atom[2], int):
         return op("arith.divui", [a.type], [a, b])

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc.diagnostics import UserError
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["DotProduct", "dot_products_of"]
 
@@ -38,7 +41,7 @@ class DotProduct:
         return self.types[0][0].removeprefix("u")
 
 
-def dot_products_of(chip: Any, names: Sequence[str] = ()) -> list[DotProduct]:
+def dot_products_of(chip: Chip | None, names: Sequence[str] = ()) -> list[DotProduct]:
     """The dot products that `chip` has, or those of its target that have these `names`; none for no chip."""
     known = {d.name: d for table in chip.dot_products for d in importlib.import_module(table).INSTRUCTIONS} \
         if chip is not None else {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import Type, ir
+from xcc._mlir import Type, Value, ir
 from xcc.passes.shared.values import op, splat_constant
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 SCALE = "xcc.scale"     # (x, n in f32, n in i32) -> x * 2**n; only inside expand-math, and from there to unroll-vectors
 LOOKUP = "xcc.lookup"   # (n in i32) {table of 16 f32} -> table[n modulo 16]; as SCALE, on chips that have one
@@ -13,16 +16,16 @@ _CMPF = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "
 _CMPI = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6}
 
 
-def element(t: Any) -> Any:
+def element(t: Type) -> Type:
     return ir.VectorType(t).element_type if isinstance(t, ir.VectorType) else t
 
 
-def with_element(t: Any, elem: Type) -> Any:
+def with_element(t: Type, elem: Type) -> Type:
     """The type `t` with another element type."""
     return ir.VectorType.get(ir.VectorType(t).shape, elem) if isinstance(t, ir.VectorType) else elem
 
 
-def has_instruction(chip: Any) -> bool:
+def has_instruction(chip: Chip | None) -> bool:
     """Whether a chip has AVX-512's, for `Lanes.scaled` and for `Lanes.lookup`."""
     return chip is not None and bool(chip.scales_lanes)
 
@@ -32,15 +35,15 @@ class Lanes:
 
     __slots__ = ("v",)
 
-    def __init__(self, v: Any) -> None:
+    def __init__(self, v: Value) -> None:
         self.v = v
 
     @property
-    def type(self) -> Any:
+    def type(self) -> Type:
         return self.v.type
 
     @property
-    def element(self) -> Any:
+    def element(self) -> Type:
         return element(self.v.type)
 
     @property
@@ -51,58 +54,58 @@ class Lanes:
         """A constant of this value's type."""
         return Lanes(splat_constant(self.type, x))
 
-    def _other(self, x: Any) -> Any:
+    def _other(self, x: float | Lanes) -> Value:
         return x.v if isinstance(x, Lanes) else splat_constant(self.type, x)
 
-    def _binary(self, name: str, x: Any) -> Lanes:
+    def _binary(self, name: str, x: float | Lanes) -> Lanes:
         return Lanes(op(f"arith.{name}{'f' if self.is_float else 'i'}", [self.type], [self.v, self._other(x)]))
 
-    def __add__(self, x: Any) -> Lanes:
+    def __add__(self, x: float | Lanes) -> Lanes:
         return self._binary("add", x)
 
-    def __sub__(self, x: Any) -> Lanes:
+    def __sub__(self, x: float | Lanes) -> Lanes:
         return self._binary("sub", x)
 
-    def __mul__(self, x: Any) -> Lanes:
+    def __mul__(self, x: float | Lanes) -> Lanes:
         return self._binary("mul", x)
 
-    def __truediv__(self, x: Any) -> Lanes:
+    def __truediv__(self, x: Lanes) -> Lanes:
         return Lanes(op("arith.divf", [self.type], [self.v, self._other(x)]))
 
-    def __rsub__(self, x: Any) -> Lanes:
+    def __rsub__(self, x: float) -> Lanes:
         return self.const(x) - self
 
-    def __rtruediv__(self, x: Any) -> Lanes:
+    def __rtruediv__(self, x: float) -> Lanes:
         return self.const(x) / self
 
     def __neg__(self) -> Lanes:
         return Lanes(op("arith.negf", [self.type], [self.v])) if self.is_float else self.const(0) - self
 
-    def __and__(self, x: Any) -> Lanes:
+    def __and__(self, x: int | Lanes) -> Lanes:
         return Lanes(op("arith.andi", [self.type], [self.v, self._other(x)]))
 
-    def __or__(self, x: Any) -> Lanes:
+    def __or__(self, x: int | Lanes) -> Lanes:
         return Lanes(op("arith.ori", [self.type], [self.v, self._other(x)]))
 
-    def __xor__(self, x: Any) -> Lanes:
+    def __xor__(self, x: int | Lanes) -> Lanes:
         return Lanes(op("arith.xori", [self.type], [self.v, self._other(x)]))
 
-    def __lshift__(self, x: Any) -> Lanes:
+    def __lshift__(self, x: int) -> Lanes:
         return Lanes(op("arith.shli", [self.type], [self.v, self._other(x)]))
 
-    def sar(self, x: Any) -> Lanes:
+    def sar(self, x: int) -> Lanes:
         """Arithmetic shift right."""
         return Lanes(op("arith.shrsi", [self.type], [self.v, self._other(x)]))
 
-    def shr(self, x: Any) -> Lanes:
+    def shr(self, x: int) -> Lanes:
         """Logical shift right."""
         return Lanes(op("arith.shrui", [self.type], [self.v, self._other(x)]))
 
-    def fma(self, b: Any, c: Any) -> Lanes:
+    def fma(self, b: float | Lanes, c: float | Lanes) -> Lanes:
         """self*b + c, rounded once."""
         return Lanes(op("math.fma", [self.type], [self.v, self._other(b), self._other(c)]))
 
-    def compare(self, how: str, x: Any) -> Lanes:
+    def compare(self, how: str, x: float | Lanes) -> Lanes:
         """i1 lanes; `how` is a predicate of arith.cmpf or arith.cmpi."""
         code = _CMPF[how] if self.is_float else _CMPI[how]
         t = with_element(self.type, ir.IntegerType.get_signless(1))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Operation, Value, ir
 
 __all__ = ["only_user", "product", "splat_of"]
 
 
-def only_user(op: Operation, name: str) -> Any:
+def only_user(op: Operation, name: str) -> Operation | None:
     """The op called `name` that alone uses the one result of `op`, else None."""
     users = [u.owner.operation for u in op.results[0].uses]
     return users[0] if len(users) == 1 and users[0].name == name else None
 
 
-def product(value: Value) -> tuple[Any, float] | None:
+def product(value: Value) -> tuple[Value, float] | None:
     """(x, c) of a product of x and a constant."""
     op = None if isinstance(value.owner, ir.Block) else value.owner.operation
     if op is None or op.name != "arith.mulf":

@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from xcc._mlir import Type, Value, ir
+from xcc._mlir import Attribute, Type, Value, ir
 
 __all__ = ["dense_constant", "extract", "i64s", "index", "op", "pack", "scalar_attr", "shuffle", "splat",
            "splat_constant", "vec"]
 
 
-def op(name: str, results: Sequence[Any], operands: Sequence[Any], **attributes: Any) -> Any:
+def op(name: str, results: Sequence[Type], operands: Sequence[Value], **attributes: Attribute) -> Value:
     """Builds the op `name` at the current insertion point; returns its one result, or the op."""
     built = ir.Operation.create(name, results=list(results), operands=list(operands), attributes=attributes)
     return built.results[0] if len(results) == 1 else built
 
 
-def i64s(values: Sequence[int]) -> Any:
+def i64s(values: Sequence[int]) -> Attribute:
     return ir.DenseI64ArrayAttr.get(list(values))
 
 
-def vec(width: int, elem: Type) -> Any:
+def vec(width: int, elem: Type) -> Type:
     return ir.VectorType.get([width], elem)
 
 
-def index(value: int) -> Any:
+def index(value: int) -> Value:
     t = ir.IndexType.get()
     return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, value))
 
 
-def scalar_attr(elem: Type, value: float) -> Any:
+def scalar_attr(elem: Type, value: float) -> Attribute:
     return ir.FloatAttr.get(elem, float(value)) if isinstance(elem, ir.FloatType) else ir.IntegerAttr.get(elem, value)
 
 
-def splat_constant(t: Any, value: float) -> Any:
+def splat_constant(t: Type, value: float) -> Value:
     """A constant of type `t` (vector or scalar) whose every element is `value`."""
     if isinstance(t, ir.VectorType):
         attr = ir.DenseElementsAttr.get_splat(t, scalar_attr(t.element_type, value))
@@ -43,23 +42,23 @@ def splat_constant(t: Any, value: float) -> Any:
     return op("arith.constant", [t], [], value=attr)
 
 
-def dense_constant(elem: Type, values: Sequence[Any]) -> Any:
+def dense_constant(elem: Type, values: Sequence[int]) -> Value:
     t = vec(len(values), elem)
     attr = ir.DenseElementsAttr.get([scalar_attr(elem, v) for v in values], t)
     return op("arith.constant", [t], [], value=attr)
 
 
-def shuffle(a: Any, b: Any, mask: Sequence[int]) -> Any:
+def shuffle(a: Value, b: Value, mask: Sequence[int]) -> Value:
     elem = ir.VectorType(a.type).element_type
     return op("vector.shuffle", [vec(len(mask), elem)], [a, b], mask=i64s(mask))
 
 
-def splat(value: Value, width: int) -> Any:
+def splat(value: Value, width: int) -> Value:
     """The scalar `value` in every lane."""
     return op("vector.broadcast", [vec(width, value.type)], [value])
 
 
-def extract(chunk: Value, lane: int) -> Any:
+def extract(chunk: Value, lane: int) -> Value:
     """Lane `lane` of a chunk; the scalar itself where the chunk is a splat of one."""
     owner = chunk.owner
     if isinstance(owner, ir.Operation) or hasattr(owner, "operation"):
@@ -72,7 +71,7 @@ def extract(chunk: Value, lane: int) -> Any:
     return op("vector.extract", [elem], [chunk], static_position=i64s([lane]))
 
 
-def pack(scalars: Sequence[Any]) -> Any:
+def pack(scalars: Sequence[Value]) -> Value:
     """The scalars as one chunk."""
     if len(scalars) > 1 and all(s == scalars[0] for s in scalars):
         return splat(scalars[0], len(scalars))

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
@@ -49,7 +52,7 @@ class ConfigureTile(Pass):
         return bool(getattr(chip, "warp", 0))
 
 
-def _configure(func: Operation, chip: Any) -> None:
+def _configure(func: Operation, chip: Chip) -> None:
     products = ops_where(func, lambda op: op.name == "tile.contract")
     sizes = [prod(ir.VectorType(r.type).shape) for op in ops_where(func, lambda op: bool(len(op.results)))
              for r in op.results if isinstance(r.type, ir.VectorType)]
@@ -76,14 +79,14 @@ def _configure(func: Operation, chip: Any) -> None:
     func.attributes["xcc.config"] = ir.DictAttr.get(rest | {"gpu": ir.DictAttr.get(whole)})
 
 
-def _threads(func: Any, elements: int, chip: Any) -> int:
+def _threads(func: Operation, elements: int, chip: Chip) -> int:
     """Of an instance without products, whose largest tile has so many elements."""
     if not ops_where(func, lambda op: op.name == "tile.reduce"):
         return min(MOST, max(chip.warp, _power(elements // ROW)))
     return min(MOST_REDUCING, max(chip.warp, _power(elements // REDUCED)))
 
 
-def _warpgroups(products: list[Any], chip: Any) -> dict[str, int]:
+def _warpgroups(products: list[Operation], chip: Chip) -> dict[str, int]:
     """Of instructions of warpgroups; what they multiply may be another product's (attention)."""
     rows = min(ir.VectorType(op.results[0].type).shape[-2] for op in products)
     chosen = {"threads": 128 * min(2, rows // 64), "warpgroup": 1}
@@ -117,7 +120,7 @@ def _loaded(value: Value) -> bool:
     return op.name == "tile.load" or (op.name in ("tile.reshape", "tile.transpose") and _loaded(op.operands[0]))
 
 
-def _multiplied(value: Value, block: Any) -> bool:
+def _multiplied(value: Value, block: Block) -> bool:
     """Whether a tile is computed element by element of a product in `block`."""
     if isinstance(value.owner, ir.Block) or value.owner.operation.block != block:
         return False

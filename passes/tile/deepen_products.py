@@ -16,13 +16,16 @@ L2 cache has both operands. It needs a loop of nothing but one product, whose op
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from xcc._mlir import Block, Module, Operation, Value, arith_d, ir
+from xcc._mlir import Attribute, Block, Module, Operation, Value, arith_d, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index
 from xcc.passes.walk import ops_where
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 MOST_STEPS = 512
 L2_PART = 4
@@ -46,10 +49,10 @@ class DeepenProducts(Pass):
                 for loop in ops_where(func, lambda op: op.name == "scf.for"):
                     self._deepen(loop, ctx.chip.l2_bytes if ctx.chip else _L2)
 
-    def acts_on(self, chip: Any) -> bool:
+    def acts_on(self, chip: Chip) -> bool:
         return chip is None or not chip.has_threads
 
-    def _deepen(self, loop: Any, l2_bytes: int) -> None:
+    def _deepen(self, loop: Operation, l2_bytes: int) -> None:
         found = _product_loop(loop)
         if found is None:
             return
@@ -64,7 +67,7 @@ class DeepenProducts(Pass):
                 _cut(loop, wider, step, factor)
 
 
-def _product_loop(loop: Any) -> tuple[Any, Wider] | None:
+def _product_loop(loop: Operation) -> tuple[Operation, Wider] | None:
     """The product of a loop that does nothing else, and the tiles that are longer where a turn takes more steps."""
     block = loop.regions[0].blocks[0]
     *body, end = [o.operation for o in block.operations]
@@ -101,7 +104,7 @@ def _lengthen(value: Value, dim: int, block: Block, wider: Wider) -> bool:
     return found
 
 
-def _dim_before(reshape: Any, dim: int) -> int | None:
+def _dim_before(reshape: Operation, dim: int) -> int | None:
     """What dim `dim` is before a reshape that only adds or drops dims of size 1."""
     before, after = (list(ir.VectorType(v.type).shape) for v in (reshape.operands[0], reshape.results[0]))
     places = [d for d, n in enumerate(before) if n > 1]
@@ -131,7 +134,7 @@ def _scalar(op: Any) -> bool:
     return op.name.startswith("arith.") and not any(isinstance(r.type, ir.VectorType) for r in op.results)
 
 
-def _cut(loop: Any, wider: Wider, step: int, factor: int) -> None:
+def _cut(loop: Operation, wider: Wider, step: int, factor: int) -> None:
     """A loop that takes `factor` turns at a time ahead of `loop`, which takes what is left."""
     low, high = loop.operands[0], loop.operands[1]
     kind = ir.IndexType.get()
@@ -150,7 +153,7 @@ def _cut(loop: Any, wider: Wider, step: int, factor: int) -> None:
     loop.operands[3] = deep.result
 
 
-def _again(op: Operation, values: dict[Any, Any], wider: Wider, factor: int) -> None:
+def _again(op: Operation, values: dict[Value, Value], wider: Wider, factor: int) -> None:
     """The same operation of `values`, on tiles that are longer."""
     attributes = {n: op.attributes[n] for n in op.attributes}
     results = [r.type for r in op.results]
@@ -167,6 +170,6 @@ def _again(op: Operation, values: dict[Any, Any], wider: Wider, factor: int) -> 
     values.update(zip(op.results, made.results, strict=True))
 
 
-def _like(attribute: Any, shape: list[int]) -> Any:
+def _like(attribute: Attribute, shape: list[int]) -> Attribute:
     i64 = ir.IntegerType.get_signless(64)
     return ir.ArrayAttr.get([ir.IntegerAttr.get(i64, n) for n in shape])

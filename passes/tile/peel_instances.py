@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.tile.lowering.function import BLOCKS
 from xcc.passes.tile.nests.choice import is_vector
@@ -45,7 +45,7 @@ class PeelInstances(Pass):
                             forall.attributes[PEELED] = ir.UnitAttr.get()
 
 
-def _is_short(forall: Any, most: int) -> bool:
+def _is_short(forall: Operation, most: int) -> bool:
     """Whether tiles have so many elements or fewer, and are reduced: else loops do as well."""
     inside = ops_where(forall, lambda op: op != forall)
     names = {op.name for op in inside}

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -48,21 +48,21 @@ class ShareOperands(Pass):
 
 
 def _share(func: Operation, room: int, chunks: int) -> None:
-    found: dict[Any, list[int]] = {}
+    found: list[tuple[Operation, Operation, list[int]]] = []
     for product in ops_where(func, lambda op: op.name == "vector.contract"):
         forall = forall_around(product)
         numbers = [i for i in range(2) if forall is not None and _is_shared(product, i, forall)]
-        if numbers:
-            found[product] = numbers
-    bytes = sum(_bytes(product, i) for product, numbers in found.items() for i in numbers)
-    for product, numbers in found.items():
+        if forall is not None and numbers:
+            found.append((product, forall, numbers))
+    bytes = sum(_bytes(product, i) for product, _, numbers in found for i in numbers)
+    for product, forall, numbers in found:
         slots = [_slots(product, room // bytes) if i in numbers else 0 for i in range(2)]
         if any(slots):
             product.attributes[SHARED] = ir.DenseI64ArrayAttr.get(slots)
-            forall_around(product).attributes[CHUNKS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), chunks)
+            forall.attributes[CHUNKS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), chunks)
 
 
-def _is_shared(product: Operation, number: int, forall: Any) -> bool:
+def _is_shared(product: Operation, number: int, forall: Operation) -> bool:
     key = key_of(product.operands[number], forall)
     return bool(key) and all(changes_slowly(v, forall) for v in key or ())
 

@@ -19,12 +19,15 @@ chunk where all its loops agree, else before each loop.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index, op
 from xcc.passes.vector.unroll.amx_match import Chain, Read, Step, chains, drop
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["AmxTiles"]
 
@@ -44,7 +47,7 @@ class AmxTiles(Pass):
     name: ClassVar[str] = "amx-tiles"
     always: bool = False
 
-    def acts_on(self, chip: Any) -> bool:
+    def acts_on(self, chip: Chip | None) -> bool:
         return self.always or chip is not None and bool(chip.tile_products)
 
     def run(self, module: Module, ctx: PassContext) -> None:
@@ -139,7 +142,7 @@ def _step(chain: Chain, step: Step) -> None:
             _call(chain.instruction, _number(SUMS + i * chain.right + j), _number(_left(i)), _number(RIGHT + j))
 
 
-def _at(read: Read, offsets: tuple[int, ...]) -> Any:
+def _at(read: Read, offsets: tuple[int, ...]) -> Value:
     """The address of the element of a Read at vector coordinates `offsets`."""
     indices = list(read.indices)
     for d, n in zip(read.dims, offsets, strict=True):
@@ -148,7 +151,7 @@ def _at(read: Read, offsets: tuple[int, ...]) -> Any:
     return _address(read.memory, indices)
 
 
-def _address(memory: Any, indices: list[Any]) -> Any:
+def _address(memory: Value, indices: list[Value]) -> Value:
     """The address of one element, a pointer."""
     t = ir.MemRefType(memory.type)
     strides, _ = t.get_strides_and_offset()
@@ -169,20 +172,20 @@ def _address(memory: Any, indices: list[Any]) -> Any:
     return op("llvm.inttoptr", [_ptr()], [op("arith.index_cast", [i64], [byte])])
 
 
-def _ptr() -> Any:
+def _ptr() -> Type:
     return ir.Type.parse("!llvm.ptr")
 
 
-def _number(register: int) -> Any:
+def _number(register: int) -> Value:
     t = ir.IntegerType.get_signless(8)
     return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, register))
 
 
-def _bytes(n: int) -> Any:
+def _bytes(n: int) -> Value:
     t = ir.IntegerType.get_signless(64)
     return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, n))
 
 
-def _call(name: str, *operands: Any) -> None:
+def _call(name: str, *operands: Value) -> None:
     op("llvm.call_intrinsic", [], list(operands), intrin=ir.StringAttr.get(f"llvm.x86.{name}"),
        operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from xcc._mlir import Module, Operation, Value, arith_d, ir, scf_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -56,7 +56,7 @@ def _divisor(op: Operation, loop: Operation) -> int:
     return _number(op.operands[1]) or 0 if op.operands[0] == loop.regions[0].blocks[0].arguments[0] else 0
 
 
-def _body(loop: Operation) -> list[Any]:
+def _body(loop: Operation) -> list[Operation]:
     return [op.operation for op in loop.regions[0].blocks[0]]
 
 
@@ -72,7 +72,7 @@ def _may_move(loop: Operation) -> bool:
     for op in _body(loop):
         if op.name in _WRITES:
             memory = [v for v in op.operands if isinstance(v.type, ir.MemRefType)]
-            if any(_is_argument(v) or v.owner.name != "memref.alloca" for v in memory):
+            if any(_is_argument(v) or owner_op(v).name != "memref.alloca" for v in memory):
                 return False
         elif op.name not in (*_READS, "scf.yield") and not _is_pure(op):
             return False
@@ -88,19 +88,19 @@ def _is_argument(value: Value) -> bool:
     return isinstance(value.owner, ir.Block)
 
 
-def _of_a_block(loop: Operation, block: int) -> list[Any]:
+def _of_a_block(loop: Operation, block: int) -> list[Operation]:
     """The ops of the body that depend on the index's block alone, and read nothing but arguments of the kernel."""
     inside, found = loop.regions[0].blocks[0], list[Any]()
     for op in _body(loop):
         memory = [v for v in op.operands if isinstance(v.type, ir.MemRefType)]
         if _divisor(op, loop) == block or op.name not in (*_WRITES, "scf.yield") and all(map(_is_argument, memory)) \
-                and all(v.owner != inside if _is_argument(v) else v.owner.operation.block != inside
-                        or v.owner.operation in found for v in op.operands):
+                and all(v.owner != inside if _is_argument(v) else owner_op(v).block != inside
+                        or owner_op(v) in found for v in op.operands):
             found.append(op)
     return found
 
 
-def _split(loop: Operation, block: int, moved: list[Any]) -> None:
+def _split(loop: Operation, block: int, moved: list[Operation]) -> None:
     """Puts `loop` into a loop over its blocks, and `moved` in front of it."""
     low, high, step, *first = loop.operands
     with loop.location, ir.InsertionPoint(loop):

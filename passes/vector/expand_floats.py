@@ -49,7 +49,7 @@ class ExpandFloats(Pass):
                     _expand(o, rounds, self.halves)
 
 
-def _is_small(t: Any) -> bool:
+def _is_small(t: Type) -> bool:
     return isinstance(element(t), SMALL)
 
 
@@ -84,7 +84,7 @@ def _cast_to(y: Lanes, elem: Type) -> Lanes:
     return y.cast("extf" if elem.width > element(y.type).width else "truncf", elem)
 
 
-def _widened(value: Value, halves: bool) -> Any:
+def _widened(value: Value, halves: bool) -> Value:
     """A bf16 or f8 value as f32, or f8 as f16, exact."""
     elem = element(value.type)
     bits = Lanes(op("arith.bitcast", [with_element(value.type, ir.IntegerType.get_signless(elem.width))], [value]))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -138,7 +138,7 @@ def _constant_power(o: Operation, x: Lanes) -> Lanes | None:
     return 1.0 / x if value == -1.0 else None
 
 
-def _constant(value: Value) -> Any:
+def _constant(value: Value) -> float | None:
     """The number in every lane of a constant, else None."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":

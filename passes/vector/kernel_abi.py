@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dims import emit_size, read_dim
@@ -78,7 +78,7 @@ def _dims(f: Operation) -> list[list[Dim]]:
     return out
 
 
-def _descriptor(memref: Value, pointer: Any, dims: list[Dim] | None, symbols: Mapping[str, Any]) -> Any:
+def _descriptor(memref: Type, pointer: Value, dims: list[Dim] | None, symbols: Mapping[str, Value]) -> Value:
     """The memref descriptor of a contiguous row-major buffer at `pointer`, cast to the memref."""
     t = ir.MemRefType(memref)
     shape = [None if t.is_dynamic_dim(i) else t.get_dim_size(i) for i in range(t.rank)]
@@ -94,7 +94,7 @@ def _descriptor(memref: Value, pointer: Any, dims: list[Dim] | None, symbols: Ma
         strides[i] = op("arith.muli", [sizes[i].type], [sizes[i + 1], strides[i + 1]])
     value = op("llvm.mlir.poison", [struct], [])
 
-    def put(what: Any, *at: int) -> None:
+    def put(what: Value, *at: int) -> None:
         nonlocal value
         value = op("llvm.insertvalue", [struct], [value, what], position=i64s(at))
 

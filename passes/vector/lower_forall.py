@@ -10,10 +10,11 @@ on the stack that a body allocates is its thread's, one for all turns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Block, Module, Operation, Value, ir, owner_op
+from xcc._mlir import Block, InsertionPoint, Module, Operation, Value, WalkResult, ir, owner_op
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MACHINE
@@ -61,7 +62,7 @@ def _buffers_first(f: Operation) -> None:
             x.move_before(first)
 
 
-def _bounds(o: Operation) -> list[tuple[Any, Any, Any]]:
+def _bounds(o: Operation) -> list[tuple[Value, Value, Value]]:
     """(lower, upper, step) of each dimension as index values, built at the insertion point."""
     sizes = list(ir.DenseI32ArrayAttr(o.attributes["operandSegmentSizes"]))
     operands = iter(list(o.operands)[:sum(sizes[:3])])
@@ -72,12 +73,12 @@ def _bounds(o: Operation) -> list[tuple[Any, Any, Any]]:
     return list(zip(*columns, strict=True))
 
 
-def _trips(lower: Any, upper: Any, step: Any) -> Any:
+def _trips(lower: Value, upper: Value, step: Value) -> Value:
     span = op("arith.maxsi", [lower.type], [op("arith.subi", [lower.type], [upper, lower]), index(0)])
     return op("arith.ceildivsi", [lower.type], [span, step])
 
 
-def _loop(lower: Any, upper: Any, step: Any) -> Any:
+def _loop(lower: Value, upper: Value, step: Value) -> Block:
     """An empty scf.for; returns its body block, ended by a yield."""
     loop = ir.Operation.create("scf.for", operands=[lower, upper, step], regions=1)
     body = loop.regions[0].blocks.append(ir.IndexType.get())
@@ -86,7 +87,7 @@ def _loop(lower: Any, upper: Any, step: Any) -> Any:
     return body
 
 
-def _move_body(o: Operation, block: Block, ivs: list[Any]) -> None:
+def _move_body(o: Operation, block: Block, ivs: list[Value]) -> None:
     """Moves the body of the forall `o` before the terminator of `block`, and erases `o`."""
     old = o.regions[0].blocks[0]
     anchor = list(block.operations)[-1]
@@ -101,28 +102,29 @@ def _serial(o: Operation) -> None:
     point = ir.InsertionPoint(o)
     _hoist_buffers(o.regions[0].blocks[0], o)
     ivs = []
-    block: Any = None
+    block: Block | None = None
     for lower, upper, step in _with(point, lambda: _bounds(o)):
         with point:
             block = _loop(lower, upper, step)
         ivs.append(block.arguments[0])
         point = ir.InsertionPoint.at_block_terminator(block)
+    assert block is not None
     _move_body(o, block, ivs)
 
 
-def _with(point: Any, make: Any) -> Any:
+def _with(point: InsertionPoint,
+          make: Callable[[], list[tuple[Value, Value, Value]]]) -> list[tuple[Value, Value, Value]]:
     with point:
         return make()
 
 
-def _outline(module: Module, f: Operation, o: Any, number: int) -> None:
+def _outline(module: Module, f: Operation, o: Operation, number: int) -> None:
     name = f"{ir.StringAttr(f.attributes['sym_name']).value}__p{number}"
     ptr, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
     with ir.InsertionPoint(o):
-        total = None
-        for bounds in _bounds(o):
-            trips = _trips(*bounds)
-            total = trips if total is None else op("arith.muli", [trips.type], [total, trips])
+        total, *others = [_trips(*bounds) for bounds in _bounds(o)]
+        for trips in others:
+            total = op("arith.muli", [trips.type], [total, trips])
         arguments = list(f.regions[0].blocks[0].arguments)
         count = op("arith.constant", [i64], [], value=ir.IntegerAttr.get(i64, max(1, len(arguments))))
         slots = op("llvm.alloca", [ptr], [count], elem_type=ir.TypeAttr.get(i64))
@@ -142,34 +144,34 @@ def _outline(module: Module, f: Operation, o: Any, number: int) -> None:
     with ir.InsertionPoint.at_block_terminator(entry):
         copier = _Copier(f, entry.arguments[0])
         outside = _with(ir.InsertionPoint(o), lambda: _bounds(o))
-        ranges = [tuple(copier.value(v) for v in b) for b in outside]
+        ranges = [(copier.value(lower), copier.value(upper), copier.value(step)) for lower, upper, step in outside]
         t = ir.IndexType.get()
         begin, end = (op("arith.index_cast", [t], [a]) for a in list(entry.arguments)[1:])
-        trips = [_trips(*b) for b in ranges]
+        steps = [_trips(*b) for b in ranges]
         outer = _outer_operands(o)
         for v in dict.fromkeys(v for _, _, v in outer):
             copier.value(v)
         body = _loop(begin, end, index(1))
     with ir.InsertionPoint.at_block_terminator(body):
-        ivs: list[Any] = []
+        ivs: list[Value] = []
         rest = body.arguments[0]
         for i in reversed(range(len(ranges))):
-            k = rest if i == 0 else op("arith.remui", [t], [rest, trips[i]])
-            rest = rest if i == 0 else op("arith.divui", [t], [rest, trips[i]])
+            k = rest if i == 0 else op("arith.remui", [t], [rest, steps[i]])
+            rest = rest if i == 0 else op("arith.divui", [t], [rest, steps[i]])
             ivs.insert(0, op("arith.addi", [t], [ranges[i][0], op("arith.muli", [t], [k, ranges[i][2]])]))
     copier.remap(outer)
     _move_body(o, body, ivs)
     _hoist_buffers(body, list(entry.operations)[0].operation)
 
 
-def _hoist_buffers(body: Any, before: Any) -> None:
+def _hoist_buffers(body: Block, before: Operation) -> None:
     """Buffers of a fixed size are made once, not for each turn of the loop around `body`."""
     for x in [x.operation for x in body.operations]:
         if x.name == "memref.alloca" and not len(x.operands):
             x.move_before(before)
 
 
-def _slot(slots: Any, i: int) -> Any:
+def _slot(slots: Value, i: int) -> Value:
     ptr, i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
     return op("llvm.getelementptr", [ptr], [slots], rawConstantIndices=ir.DenseI32ArrayAttr.get([i]),
               elem_type=ir.TypeAttr.get(i64), noWrapFlags=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0))
@@ -182,14 +184,14 @@ def _declare_pool(module: Module) -> None:
         ir.InsertionPoint.at_block_begin(module.body).insert(declaration)
 
 
-def _outer_operands(o: Any) -> list[tuple[Any, int, Any]]:
+def _outer_operands(o: Operation) -> list[tuple[Operation, int, Value]]:
     """The operands of `o` and of the ops in it that are defined outside it: (op, number, value) each."""
     if not len(o.regions):
         return [(o, i, v) for i, v in enumerate(o.operands)]
-    found: list[tuple[Any, int, Any]] = []
-    defined: set[Any] = set()
+    found: list[tuple[Operation, int, Value]] = []
+    defined: set[Value] = set()
 
-    def visit(x: Any) -> Any:
+    def visit(x: Operation) -> WalkResult:
         found.extend((x, i, v) for i, v in enumerate(x.operands) if v not in defined)
         defined.update(x.results)
         for region in x.regions:
@@ -204,12 +206,12 @@ def _outer_operands(o: Any) -> list[tuple[Any, int, Any]]:
 class _Copier:
     """Computes values of the kernel's entry block again in the worker: arguments from slots, the rest by cloning."""
 
-    def __init__(self, f: Operation, slots: Any) -> None:
+    def __init__(self, f: Operation, slots: Value) -> None:
         self.arguments = {a: n for n, a in enumerate(f.regions[0].blocks[0].arguments)}
         self.slots = slots
-        self.map: dict[Any, Any] = {}
+        self.map: dict[Value, Value] = {}
 
-    def value(self, v: Value) -> Any:
+    def value(self, v: Value) -> Value:
         if v in self.map:
             return self.map[v]
         if v in self.arguments:
@@ -227,7 +229,7 @@ class _Copier:
         self.map.update(zip(source.results, copy.results, strict=True))
         return self.map[v]
 
-    def remap(self, operands: list[tuple[Any, int, Any]]) -> None:
+    def remap(self, operands: list[tuple[Operation, int, Value]]) -> None:
         """Puts what was computed again in the place of these operands."""
         for x, i, v in operands:
             if v in self.map:

@@ -12,9 +12,9 @@ function that no process has.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Value, ir
+from xcc._mlir import Module, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import element, with_element
 from xcc.passes.walk import ops_where
@@ -46,13 +46,13 @@ class MaskedBits(Pass):
                 o.erase()
 
 
-def _is_bf16(kind: Any) -> bool:
+def _is_bf16(kind: Type) -> bool:
     return isinstance(element(kind), ir.BF16Type)
 
 
-def _bits(kind: Any) -> Any:
+def _bits(kind: Type) -> Type:
     return with_element(kind, ir.IntegerType.get_signless(16)) if _is_bf16(kind) else kind
 
 
-def _cast(value: Value, kind: Any) -> Any:
+def _cast(value: Value, kind: Type) -> Value:
     return ir.Operation.create("llvm.bitcast", results=[kind], operands=[value]).results[0]

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation, Value, ir, owner_op
+from xcc._mlir import Module, Operation, Type, Value, ir, owner_op
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -37,20 +37,22 @@ class NarrowGathers(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
-            twins: dict[Any, Any] = {}
-            ranges: dict[Any, Range] = {}
+            twins: dict[Value, Value] = {}
+            ranges: dict[Value, Range] = {}
             for op in ops_where(module, lambda o: o.name == "vector.gather"):
                 if len(op.operands) == 5 and _is_index(op.operands[2].type):    # base, offset, indices, mask, else
                     _gather(op.operation, twins, ranges)
 
 
-def _gather(op: Operation, twins: dict[Any, Any], ranges: dict[Any, Range]) -> None:
-    shared: list[Any] = []
-    own: list[Any] = []
+def _gather(op: Operation, twins: dict[Value, Value], ranges: dict[Value, Range]) -> None:
+    shared: list[Value] = []
+    own: list[Value] = []
     for v in _addends(op.operands[2]):
         cast = _operation(v, "vector.broadcast")
-        uniform = cast is not None and isinstance(cast.operands[0].type, ir.IndexType)
-        (shared if uniform else own).append(cast.operands[0] if uniform else v)
+        if cast is not None and isinstance(cast.operands[0].type, ir.IndexType):
+            shared.append(cast.operands[0])
+        else:
+            own.append(v)
     known = [_range(v, ranges) for v in own]
     if not own or max(-sum(low for low, _ in known), sum(high for _, high in known)) >= MOST:
         return
@@ -65,7 +67,7 @@ def _gather(op: Operation, twins: dict[Any, Any], ranges: dict[Any, Range]) -> N
     op.operands[1], op.operands[2] = offset, index
 
 
-def _addends(value: Value) -> list[Any]:
+def _addends(value: Value) -> list[Value]:
     """What `value` is the sum of, as far as it has few parts."""
     parts = [value]
     for _ in range(MOST_SUMS):
@@ -76,7 +78,7 @@ def _addends(value: Value) -> list[Any]:
     return parts
 
 
-def _range(value: Value, ranges: dict[Any, Range]) -> Range:
+def _range(value: Value, ranges: dict[Value, Range]) -> Range:
     """Bounds of all lanes of an index vector."""
     if value not in ranges:
         op = None if isinstance(value.owner, ir.Block) else value.owner.operation
@@ -84,7 +86,7 @@ def _range(value: Value, ranges: dict[Any, Range]) -> Range:
     return ranges[value]
 
 
-def _bounds(op: Operation, ranges: dict[Any, Range]) -> Range:
+def _bounds(op: Operation, ranges: dict[Value, Range]) -> Range:
     if op.name == "arith.constant":
         n = _number(op.results[0])
         return (n, n) if math.isfinite(n) else UNKNOWN
@@ -106,15 +108,15 @@ def _bounds(op: Operation, ranges: dict[Any, Range]) -> Range:
     return min(products), max(products)
 
 
-def _is_index(kind: Any) -> bool:
+def _is_index(kind: Type) -> bool:
     return isinstance(kind, ir.VectorType) and isinstance(kind.element_type, ir.IndexType)
 
 
-def _i32(kind: Any) -> Any:
+def _i32(kind: Type) -> Type:
     return ir.VectorType.get(kind.shape, ir.IntegerType.get_signless(32))
 
 
-def _narrow(value: Value, twins: dict[Any, Any]) -> Any:
+def _narrow(value: Value, twins: dict[Value, Value]) -> Value:
     """The lower 32 bits of `value`, of known range, computed in 32 bits as far as they come from sums and products."""
     if value not in twins:
         op = owner_op(value)
@@ -128,7 +130,7 @@ def _narrow(value: Value, twins: dict[Any, Any]) -> Any:
     return twins[value]
 
 
-def _clamped_float(op: Operation) -> Any:
+def _clamped_float(op: Operation) -> Value | None:
     """The floats whose whole parts `op` gives as indices, where they were clamped to 32 bits; else None."""
     bounds = _clamp_of(op) if op.name == "arith.index_cast" else None
     return owner_op(op.operands[0]).operands[0] if bounds is not None and max(map(abs, bounds)) < MOST else None
@@ -145,7 +147,7 @@ def _clamp_of(op: Operation) -> Range | None:
     return (low, high) if -math.inf < low <= high < math.inf else None
 
 
-def _operation(value: Value, name: str) -> Any:
+def _operation(value: Value, name: str) -> Operation | None:
     op = None if isinstance(value.owner, ir.Block) else value.owner.operation
     return op if op is not None and op.name == name else None
 
@@ -163,5 +165,5 @@ def _number(value: Value) -> float:
     return float(kept.value)
 
 
-def _op(name: str, kind: Any, operands: list[Any]) -> Any:
+def _op(name: str, kind: Type, operands: list[Value]) -> Value:
     return ir.Operation.create(name, results=[kind], operands=operands).results[0]

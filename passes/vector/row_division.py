@@ -10,9 +10,9 @@ off, which is why a quotient that is rounded to an integer (a quantised value) s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Value, arith_d, ir, vector_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -48,7 +48,7 @@ def _is_rounded(value: Value, steps: int) -> bool:
                for u in users)
 
 
-def _views_of(value: Value) -> list[Any]:
+def _views_of(value: Value) -> list[Operation]:
     """The broadcasts and reshapes that make `value`, the last first."""
     chain = []
     op = _owner(value)
@@ -58,7 +58,7 @@ def _views_of(value: Value) -> list[Any]:
     return chain
 
 
-def _owner(value: Value) -> Any:
+def _owner(value: Value) -> Operation | None:
     """The op that makes `value`; None for an argument of a block."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
@@ -70,7 +70,7 @@ def _size(value: Value) -> int:
     return count
 
 
-def _reciprocal(chain: list[Any]) -> Any:
+def _reciprocal(chain: list[Operation]) -> Value:
     """The views of `chain` of one over what they read."""
     source = chain[-1].operands[0]
     kind = source.type

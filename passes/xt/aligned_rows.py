@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
@@ -45,7 +45,7 @@ class AlignedRows(Pass):
                     elif terms := self._terms(op):
                         replace(op, [_padded(op, terms)])
 
-    def _turned(self, op: Operation) -> Any:
+    def _turned(self, op: Operation) -> Value | None:
         """The product with its weight [K, N] as [N, K]; None where its rows stay."""
         a, (lhs, rhs) = xt.attrs_of(op), op.operands
         kind = xt.TensorType.of(rhs)
@@ -76,7 +76,7 @@ class AlignedRows(Pass):
         return whole if whole <= LONGER * terms else -(-terms // unit) * unit
 
 
-def _padded(op: Operation, terms: int) -> Any:
+def _padded(op: Operation, terms: int) -> Value:
     a = xt.attrs_of(op)
     operands = []
     for value, k in zip(op.operands, (a.lhs_contract[0], a.rhs_contract[0]), strict=True):

@@ -10,9 +10,9 @@ transposes bytes on their way from shared memory, and wgmma takes them along k a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, products, replace
@@ -38,7 +38,7 @@ class BytesAlongK(Pass):
                         replace(op, [new])
 
 
-def _turned(op: Operation) -> Any:
+def _turned(op: Operation) -> Value | None:
     """The product with other weights; None where they lie along the summed dim, or sum over several."""
     x, w = op.operands
     a, rank = xt.attrs_of(op), len(xt.shape_of(w))

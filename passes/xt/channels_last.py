@@ -18,6 +18,7 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import short_name
 from xcc.passes.xt.graph.rewrite import erase_dead
+from xcc.symbolic import Dim
 
 __all__ = ["ChannelsLast"]
 
@@ -63,7 +64,7 @@ def to_first(rank: int) -> tuple[int, ...]:
     return (0, rank - 1, *range(1, rank - 1))
 
 
-def _transpose(x: Any, perm: Sequence[int]) -> Any:
+def _transpose(x: Value, perm: Sequence[int]) -> Value:
     """A transpose, or a reshape where only unit dims change places."""
     shape = xt.shape_of(x)
     moved = [d for d in perm if shape[d] != 1]
@@ -97,7 +98,7 @@ class _Layouts:
                 y.replace_all_uses_with(back)
                 self.last[back] = result
 
-    def wanted(self, x: Value) -> Any:
+    def wanted(self, x: Value) -> Value:
         """`x` with the channels last, transposed here if need be."""
         if x not in self.last:
             self._note(x)               # of a block around this one
@@ -117,7 +118,7 @@ class _Layouts:
                 and xt.attrs_of(owner).perm == to_first(xt.TensorType.of(x).rank):
             self.last[x] = owner.operands[0]
 
-    def filter(self, w: Value, kind: str) -> Any:
+    def filter(self, w: Value, kind: str) -> Value:
         """The filter `w` (OIHW) as HWIO, or in blocks as OHWIo; weights are rearranged in the store."""
         if (w, kind) in self.filters:
             return self.filters[w, kind]
@@ -139,7 +140,7 @@ class _Layouts:
         return xt.transpose(split, perm=(0, *range(3, rank + 1), 2, 1))
 
 
-def _filter_shape(shape: Sequence[Any], block: int) -> tuple[Any, ...]:
+def _filter_shape(shape: Sequence[Dim], block: int) -> tuple[Dim, ...]:
     outs, ins, *kernel = shape
     return (outs // block, *kernel, ins, block) if block else (*kernel, ins, outs)
 
@@ -156,7 +157,7 @@ def _access(op: Operation) -> str:
     return str(getattr(xt.op_class(op), "access", ""))
 
 
-def _convolution(s: _Layouts, op: Operation) -> Any:
+def _convolution(s: _Layouts, op: Operation) -> Value | None:
     a = xt.attrs_of(op)
     if a.layout != "NCHW" or a.filter != "OIHW":
         return None
@@ -173,7 +174,7 @@ def _convolution(s: _Layouts, op: Operation) -> Any:
     return xt.convolution(image, s.filter(w, kind), layout="NHWC", filter=kind, **rest)
 
 
-def _pointwise(s: _Layouts, op: Operation) -> Any:
+def _pointwise(s: _Layouts, op: Operation) -> Value | None:
     """All operands with the channels last, when at least one is there already and no large one would be moved."""
     rank = xt.TensorType.of(op.results[0]).rank
     full = xt.shape_of(op.results[0])
@@ -186,7 +187,7 @@ def _pointwise(s: _Layouts, op: Operation) -> Any:
     return _rebuilt(op, [_spread(s, v, rank) for v in op.operands])
 
 
-def _spread(s: _Layouts, v: Any, rank: int) -> Any:
+def _spread(s: _Layouts, v: Value, rank: int) -> Value:
     """An operand that is broadcast: channels last, with unit dims where it has fewer dims than the result."""
     if v in s.last:
         return s.last[v]
@@ -199,7 +200,7 @@ def _spread(s: _Layouts, v: Any, rank: int) -> Any:
     return s.wanted(v if len(shape) == rank else xt.reshape(v, shape=wide))
 
 
-def _rebuilt(op: Operation, operands: Sequence[Any], **changed: Any) -> Any:
+def _rebuilt(op: Operation, operands: Sequence[Value], **changed: int | tuple[int, ...]) -> Value:
     """`op` with other operands and some other attributes."""
     cls = xt.op_class(op)
     assert cls is not None
@@ -210,7 +211,7 @@ def _rebuilt(op: Operation, operands: Sequence[Any], **changed: Any) -> Any:
     return xt.build(cls, *values, **a)
 
 
-def _permuted(values: Sequence[Any]) -> tuple[Any, ...]:
+def _permuted(values: Sequence[int]) -> tuple[int, ...]:
     return tuple(values[d] for d in to_last(len(values)))
 
 

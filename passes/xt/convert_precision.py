@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Attribute, Module, Operation, Value, ir
+from xcc._mlir import Attribute, InsertionPoint, Module, Operation, OpOperand, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import numpy_dtype
@@ -80,7 +80,7 @@ class ConvertPrecision(Pass):
 class _Converter:
     """Rewrites one function. `forms` maps an original value to its form in each type."""
 
-    def __init__(self, narrow: str, weights: Any, function: Operation) -> None:
+    def __init__(self, narrow: str, weights: WeightStore, function: Operation) -> None:
         self.narrow, self.weights, self.function = narrow, weights, function
         self.f32 = ir.F32Type.get()
         self.types = {"f32": self.f32, narrow: ir.Type.parse(narrow)}
@@ -114,7 +114,7 @@ class _Converter:
         return isinstance(value.type, ir.RankedTensorType) and value.type.element_type == self.f32
 
     # which ops stay wide -------------------------------------------------------------------------------------------
-    def _choose(self, ops: list[Any]) -> None:
+    def _choose(self, ops: list[Operation]) -> None:
         floats = [op for op in ops if op.name not in CONTROL and
                   (any(map(self._is_f32, op.operands)) or any(map(self._is_f32, op.results)))]
         self.kept = {op for block in blocks_of(self.function) for op in ops_of_updates(block)}
@@ -135,7 +135,7 @@ class _Converter:
             return xt.attrs_of(op).kind in SUMS
         return name == "convert" and not all(map(self._is_f32, op.operands))    # integers become f32 exactly
 
-    def _reads_wide(self, use: Any) -> bool:
+    def _reads_wide(self, use: OpOperand) -> bool:
         op = use.owner.operation
         return op in self.wide or _is_mask(op, use.operand_number)
 
@@ -181,14 +181,14 @@ class _Converter:
         if "dtype" in op.attributes and xt.attrs_of(op).dtype == "f32":
             op.attributes["dtype"] = _dtype_like(op.attributes["dtype"], self.narrow)
 
-    def _form(self, value: Value, kind: str) -> Any:
+    def _form(self, value: Value, kind: str) -> Value:
         """The value in the type `kind`, converted right after its definition when it is not there yet."""
         forms = self.forms.setdefault(value, {"f32": value})
         if kind not in forms:
             forms[kind] = self._converted(value, kind)
         return forms[kind]
 
-    def _converted(self, value: Value, kind: str) -> Any:
+    def _converted(self, value: Value, kind: str) -> Value:
         owner = value.owner
         if isinstance(owner, ir.Block):
             with ir.InsertionPoint.at_block_begin(owner):
@@ -201,7 +201,7 @@ class _Converter:
                 return xt.constant(_cast(np.asarray(xt.attrs_of(maker).value), kind))
             return xt.convert(value, dtype=kind)
 
-    def _weight(self, maker: Any, value: Value) -> Any:
+    def _weight(self, maker: Operation, value: Value) -> Value:
         name, weights = xt.attrs_of(maker).name, self.weights
         narrow = weights.add(f"{name}.{self.narrow}", lambda: _cast(weights[name], self.narrow))
         shape = xt.shape_of(value)
@@ -217,7 +217,7 @@ def _is_mask(op: Operation, n: int) -> bool:
     return name_of(op) == "attention" and n == 3
 
 
-def _cast(value: Any, kind: str) -> Any:
+def _cast(value: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:
     """Rounded to `kind`; finite values stay finite."""
     wide = np.asarray(value, np.float32)
     target = numpy_dtype(kind)
@@ -225,11 +225,11 @@ def _cast(value: Any, kind: str) -> Any:
     return np.where(np.isfinite(wide), np.clip(wide, -limit, limit), wide).astype(target)
 
 
-def _dtype_like(attr: Attribute, kind: str) -> Any:
+def _dtype_like(attr: Attribute, kind: str) -> Attribute:
     return ir.TypeAttr.get(ir.Type.parse(kind)) if isinstance(attr, ir.TypeAttr) else ir.StringAttr.get(kind)
 
 
-def _after(op: Operation) -> Any:
+def _after(op: Operation) -> InsertionPoint:
     """The insertion point behind `op`."""
     block = op.block
     ops = list(block.operations)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -76,12 +76,12 @@ class CutReductions(Pass):
             replace(op, [xt.convert(y, dtype=kind.dtype) if xt.TensorType.of(y).dtype != kind.dtype else y])
 
 
-def _wide(value: Value, kind: str) -> Any:
+def _wide(value: Value, kind: str) -> Value:
     narrow = xt.TensorType.of(value).dtype in NARROW and kind in ("sum", "prod")
     return xt.convert(value, dtype="f32") if narrow else value
 
 
-def _reshaped(value: Value, shape: tuple[int, ...]) -> Any:
+def _reshaped(value: Value, shape: tuple[int, ...]) -> Value:
     """`value` in another shape: what makes it element by element, for this use alone, works in that shape."""
     op = producer(value)
     if op is None or getattr(xt.op_class(op), "access", "") != "pointwise" or len(op.results) != 1 \

@@ -9,14 +9,17 @@ buffer, and the constant around it (stage linalg: ``tensor.pad``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.rewrite import producer
+
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
 
 
 @register_pass
@@ -54,7 +57,7 @@ def _rewrite(op: Operation) -> None:
     op.erase()
 
 
-def _store(x: Any) -> None:
+def _store(x: Value) -> None:
     """Marks a padding that the convolution of `x` had before, such as one by a zero point."""
     pad = producer(x, "pad")
     if pad is None or not only_user(x):
@@ -64,6 +67,6 @@ def _store(x: Any) -> None:
         pad.attributes["xcc.stored"] = ir.UnitAttr.get()
 
 
-def _all_dims(a: Any, spatial: tuple[Any, ...]) -> tuple[Any, ...]:
+def _all_dims(a: Attrs, spatial: tuple[int, ...]) -> tuple[int, ...]:
     """Values for the spatial dims as values for all dims, 0 for batch and channels."""
     return (0, 0, *spatial) if a.layout == "NCHW" else (0, *spatial, 0)

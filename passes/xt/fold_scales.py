@@ -61,7 +61,7 @@ def _is_constant(v: Value) -> bool:
     return computed and all(map(_is_constant, owner.operands))
 
 
-def _maker(v: Value, *names: str) -> Any:
+def _maker(v: Value, *names: str) -> Operation | None:
     """The op of one of `names` that makes `v` for a single user, else None."""
     owner = getattr(v.owner, "operation", None)
     if owner is None or short_name(owner) not in names or len(list(v.uses)) != 1:
@@ -69,7 +69,7 @@ def _maker(v: Value, *names: str) -> Any:
     return owner
 
 
-def _with_constant(op: Operation) -> tuple[Any, Any] | None:
+def _with_constant(op: Operation) -> tuple[Value, Value] | None:
     """(other operand, constant) of a commutative op whose constant operand does not widen the result."""
     a, b = op.operands
     if _is_constant(a):
@@ -83,7 +83,7 @@ def _replace(op: Operation, value: Value) -> None:
     op.results[0].replace_all_uses_with(value)
 
 
-def _add(op: Operation) -> list[Any]:
+def _add(op: Operation) -> list[Operation]:
     parts = _with_constant(op)
     inner = _maker(parts[0], "add") if parts else None
     rest = _with_constant(inner) if inner is not None else None
@@ -98,7 +98,7 @@ def _add(op: Operation) -> list[Any]:
     return [result.owner.operation]
 
 
-def _mul(op: Operation) -> list[Any]:
+def _mul(op: Operation) -> list[Operation]:
     parts = _with_constant(op)
     if parts is None or not _is_float(op):
         return []
@@ -113,7 +113,7 @@ def _mul(op: Operation) -> list[Any]:
     return _scale_filter(op, contraction, factor)
 
 
-def _distribute(op: Operation, rest: tuple[Any, Any], factor: Any) -> list[Any]:
+def _distribute(op: Operation, rest: tuple[Value, Value], factor: Value) -> list[Operation]:
     """(y + b) * s as y * s + b * s."""
     with ir.InsertionPoint(op), op.location:
         scaled = xt.mul(rest[0], factor)
@@ -126,7 +126,7 @@ def _distribute(op: Operation, rest: tuple[Any, Any], factor: Any) -> list[Any]:
     return [scaled.owner.operation, result.owner.operation]
 
 
-def _scale_filter(op: Operation, contraction: Operation, factor: Any) -> list[Any]:
+def _scale_filter(op: Operation, contraction: Operation, factor: Value) -> list[Any]:
     """mul(contraction(x, w), factor) as contraction(x, w * factor)."""
     rank = xt.TensorType.of(op.results[0]).rank
     x, w = contraction.operands

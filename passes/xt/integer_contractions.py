@@ -17,9 +17,9 @@ with %c = %b - %zx * (sum of %w), which `xt-fold` computes. Everything is found 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -43,6 +43,10 @@ from xcc.passes.xt.quant.quantised import (
     with_sign,
 )
 from xcc.passes.xt.quant.quantised_moves import QuantisedMoves
+from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.weights import WeightStore
 
 __all__ = ["IntegerContractions"]
 
@@ -85,12 +89,12 @@ class IntegerContractions(Pass):
 
 
 class _Rules(QuantisedMoves):
-    def __init__(self, weights: Any, chip: Signs) -> None:
+    def __init__(self, weights: WeightStore | None, chip: Signs) -> None:
         super().__init__(weights)
         self.chip = chip
 
     # contractions ----------------------------------------------------------------------------------------------------
-    def convolution(self, op: Operation, sign: str) -> Any:
+    def convolution(self, op: Operation, sign: str) -> Value | NoMatch:
         """The sums of a convolution of bytes, corrected by the zero point and scaled."""
         a = attrs_of(op)
         if a.layout != "NCHW" or a.filter != "OIHW":
@@ -125,7 +129,7 @@ class _Rules(QuantisedMoves):
             total = xt.sub(total, xt.mul(sums, xt.reshape(left, shape=each)))
         return self._finished(op, total, x, w, axes, (dims_of(w.values)[0], *[1] * (rank - 2)))
 
-    def product(self, op: Operation, sign: str) -> Any:
+    def product(self, op: Operation, sign: str) -> Value | NoMatch:
         """As `convolution`, of matrices; right sides with zero points need the sums of the rows too."""
         a, right = attrs_of(op), dims_of(op.operands[1])
         batch = len(a.rhs_batch)
@@ -154,7 +158,7 @@ class _Rules(QuantisedMoves):
             return sums
         return xt.sub(sums, xt.mul(xt.constant(np.asarray(terms), "i32"), xt.convert(flat(x.zero), dtype="i32")))
 
-    def _sides(self, op: Operation, sign: str, channel: int) -> Any:
+    def _sides(self, op: Operation, sign: str, channel: int) -> NoMatch | tuple[Quantised, Quantised, None]:
         """The operands in the chip's signs, and the zero point left to the right one (i32, one number or a vector, None
         for 0); or why they do not serve."""
         x, w = (quantised(v) for v in op.operands)
@@ -193,8 +197,9 @@ class _Rules(QuantisedMoves):
             return no_match(op, "8-bit floats have zero points")
         return Quantised(x.values, None, x.scale), Quantised(w.values, None, w.scale, w.axis), None
 
-    def _finished(self, op: Operation, total: Any, x: Quantised, w: Quantised, axes: tuple[int, ...], shape: Any,
-                  sums_shape: Any = None) -> Any:
+    def _finished(self, op: Operation, total: Value, x: Quantised, w: Quantised, axes: tuple[int, ...],
+                  shape: Sequence[Dim],
+                  sums_shape: Any = None) -> Value:
         """total - zero * (sums of w), with an integer bias behind the op, times the scales.
 
         shape: of a vector of the channels, as it broadcasts to the result; `sums_shape`: of sums of w, where another.
@@ -219,7 +224,7 @@ class _Rules(QuantisedMoves):
             adder.results[0].replace_all_uses_with(y)
         return y
 
-    def _integer_bias(self, result: Value, scale: Any) -> tuple[Any, Any]:
+    def _integer_bias(self, result: Value, scale: Value) -> tuple[Operation | None, Value | None]:
         """The one op that adds a bias to `result`, and the bias, where that is dequantised with `scale` from i32."""
         users = [use.owner.operation for use in result.uses]
         if len(users) != 1 or name_of(users[0]) != "add":
@@ -230,14 +235,14 @@ class _Rules(QuantisedMoves):
             return None, None
         values, mine, zero = grouped_operands(made)
         have, want = (array_of(v, self.weights) for v in (mine, scale))
-        known = dtype_of(values) == "i32" and number_of(zero, self.weights) == 0 and is_constant(values) \
-            and have is not None and want is not None and (have.size == 1 or want.size in (1, have.size))
-        if not known or not np.allclose(have.reshape(-1), want.reshape(-1), rtol=1e-5, atol=0):
+        known = dtype_of(values) == "i32" and number_of(zero, self.weights) == 0 and is_constant(values)
+        if not known or have is None or want is None or have.size != 1 and want.size not in (1, have.size) \
+                or not np.allclose(have.reshape(-1), want.reshape(-1), rtol=1e-5, atol=0):
             return None, None
         return users[0], values
 
     # results ---------------------------------------------------------------------------------------------------------
-    def requantise(self, op: Operation) -> Any:
+    def requantise(self, op: Operation) -> Value | None | NoMatch:
         """A quantize of integers times factors: one factor, rounded."""
         x, scale, zero = grouped_operands(op)
         a, point = attrs_of(op), number_of(zero, self.weights)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value, owner_op
@@ -25,6 +25,9 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
 from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["MergeProducts"]
 
@@ -106,7 +109,7 @@ def _is_pointwise(op: Operation) -> bool:
     return cls is not None and cls.access == "pointwise"
 
 
-def _fills_waves(parts: Sequence[_Part], chip: Any) -> bool:
+def _fills_waves(parts: Sequence[_Part], chip: Chip) -> bool:
     """Whether one product has fewer waves of tiles, and saves more by it than another pass over the result takes."""
     shape = xt.shape_of(parts[0].product.operands[0])
     rate = dict(chip.flops).get(xt.attrs_of(parts[0].product).dtype, 0)
@@ -130,7 +133,7 @@ def _columns_of_waves(rows: int, columns: int, cores: int) -> float:
                for width, dearer in WIDTHS.items())
 
 
-def _users(value: Value) -> list[Any]:
+def _users(value: Value) -> list[Operation]:
     return list(dict.fromkeys(u.owner.operation for u in value.uses))
 
 
@@ -189,7 +192,7 @@ def _fits(part: _Part, parts: Sequence[_Part], total: int) -> bool:
     return all(isinstance(s, int) and all(p.columns % s == 0 for p in parts) and total % s == 0 for s in steps)
 
 
-def _here(value: Value, before: Any) -> Any:
+def _here(value: Value, before: Operation) -> Value:
     """A copy of the weight or constant `value`, or of a conversion of one, at the insertion point, in front of all
     products."""
     op, narrow = owner_op(value), _widened(value)
@@ -198,7 +201,7 @@ def _here(value: Value, before: Any) -> Any:
     return op.clone().results[0] if op.block == before.block else value
 
 
-def _biases(parts: Sequence[_Part], dtype: str) -> Any:
+def _biases(parts: Sequence[_Part], dtype: str) -> Value:
     """The biases of all parts as one; conversions of stored ones are one conversion."""
     first = parts[0].product
     narrow = [v for p in parts if p.bias is not None and (v := _widened(p.bias)) is not None]
@@ -209,20 +212,20 @@ def _biases(parts: Sequence[_Part], dtype: str) -> Any:
                             for p in parts), axis=0)
 
 
-def _read_columns(user: Operation, part: _Part, merged: Any, start: int) -> None:
+def _read_columns(user: Operation, part: _Part, merged: Value, start: int) -> None:
     columns = _columns(merged, start, part.columns)
     for n, v in enumerate(list(user.operands)):
         if v == part.value:
             user.operands[n] = columns
 
 
-def _columns(value: Value, start: int, count: int) -> Any:
+def _columns(value: Value, start: int, count: int) -> Value:
     shape = xt.shape_of(value)
     zeros = (0,) * (len(shape) - 1)
     return xt.slice(value, starts=(*zeros, start), limits=(*shape[:-1], start + count), strides=(1,) * len(shape))
 
 
-def _split(value: Value, part: _Part, start: int, inner: tuple[Dim, ...], result: tuple[Dim, ...]) -> Any:
+def _split(value: Value, part: _Part, start: int, inner: tuple[Dim, ...], result: tuple[Dim, ...]) -> Value:
     """The part's columns as (..., heads, *inner): a slice of whole heads, so that nothing moves."""
     shape, step = xt.shape_of(value), symbolic.product(inner)
     assert isinstance(step, int) and isinstance(shape[-1], int)

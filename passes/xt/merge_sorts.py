@@ -19,9 +19,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.bounds import interval
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -150,7 +150,7 @@ def _plan(op: Operation, cores: int, bounds: Bounds) -> _Plan | None:
     return best if best is not None and best.seconds(count, cores) < min(counting, heap) else None
 
 
-def _rebuilt(op: Operation, plan: _Plan) -> list[Any]:
+def _rebuilt(op: Operation, plan: _Plan) -> list[Value]:
     """Values and indices."""
     a, x = xt.attrs_of(op), op.operands[0]
     descending = a.descending if name_of(op) == "sort" else a.largest
@@ -168,7 +168,7 @@ def _rebuilt(op: Operation, plan: _Plan) -> list[Any]:
     return [xt.transpose(xt.reshape(v, shape=(*lead, kept)), perm=back) for v in made]
 
 
-def _merged(x: Any, descending: bool, plan: _Plan, kept: Dim) -> list[Any]:
+def _merged(x: Value, descending: bool, plan: _Plan, kept: Dim) -> list[Value]:
     """The first `kept` values of the rows of x [rows, n], and their i64 places."""
     keys, numbers = xt.sort_runs(_ordered(x, descending), run=plan.run, keep=min(plan.run, plan.left))
     for run, ways in plan.levels():
@@ -180,7 +180,7 @@ def _merged(x: Any, descending: bool, plan: _Plan, kept: Dim) -> list[Any]:
     return [xt.gather_elements(x, index, axis=1), index]
 
 
-def _ordered(x: Any, descending: bool) -> Any:
+def _ordered(x: Value, descending: bool) -> Value:
     """i32 or i64 in the order of `x`, in which zeros of both signs are equal and NaN is the largest."""
     dtype = xt.TensorType.of(x).dtype
     if xt.is_float(dtype):

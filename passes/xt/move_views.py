@@ -59,7 +59,7 @@ class MoveViews(Pass):
             apply_rules(module, rules)
 
 
-def _product_of_merged_rows(op: Operation) -> Any:
+def _product_of_merged_rows(op: Operation) -> Value | None:
     """dot_general(reshape(x), w) = reshape(dot_general(x', w)) where the reshape merges rows that what follows parts
     again; x' has the sum's dims merged only."""
     a, view = xt.attrs_of(op), producer(op.operands[0], "reshape")
@@ -95,7 +95,7 @@ def _parted_again(value: Value, rows: Sequence[Dim]) -> bool:
         value = user.results[0]
 
 
-def _product_of_turned_rows(op: Operation) -> Any:
+def _product_of_turned_rows(op: Operation) -> Value | None:
     """dot_general(transpose(x), w) = transpose(dot_general(x, w)) where what follows turns the rows again."""
     a, turned = xt.attrs_of(op), producer(op.operands[0], "transpose")
     last = len(xt.shape_of(op.operands[0])) - 1
@@ -125,7 +125,7 @@ def _splits(view: Operation) -> bool:
     return split_dims(xt.shape_of(view.operands[0]), xt.shape_of(view.results[0])) is not None
 
 
-def _pointwise_of_turned_rows(op: Operation) -> Any:
+def _pointwise_of_turned_rows(op: Operation) -> Value | None:
     """f(transpose(x), b) = transpose(f(x, b)) where x is a product's, b has one dim at most, and what follows turns."""
     shape = xt.shape_of(op.results[0])
     turned = next((t for v in op.operands if (t := producer(v, "transpose"))), None)
@@ -143,7 +143,7 @@ def _pointwise_of_turned_rows(op: Operation) -> Any:
     return xt.transpose(rebuilt(op, given), perm=perm)
 
 
-def _reshape_of_transpose(op: Operation) -> Any:
+def _reshape_of_transpose(op: Operation) -> Value | None:
     """reshape(transpose(x)) = transpose(reshape(x)) where x is a product's, dims are split and then turned again."""
     turned = producer(op.operands[0], "transpose")
     if turned is None or not _of_product(turned.operands[0], VIEWS) or not _turned_again(op.results[0]):
@@ -157,7 +157,7 @@ def _reshape_of_transpose(op: Operation) -> Any:
                         perm=[before.index(k) for k in range(len(shape))])
 
 
-def _pointwise_of_merged_rows(op: Operation) -> Any:
+def _pointwise_of_merged_rows(op: Operation) -> Value | None:
     """f(reshape(x), b) = reshape(f(x, b)) where x is a product's, the reshape merges dims and b has none of them."""
     shape = xt.shape_of(op.results[0])
     views = [v for v in op.operands if xt.shape_of(v) == shape and shape]
@@ -183,7 +183,7 @@ def _pointwise_of_merged_rows(op: Operation) -> Any:
     return xt.reshape(rebuilt(op, given), shape=shape)
 
 
-def _readers(value: Value) -> list[Any]:
+def _readers(value: Value) -> list[Operation]:
     return list(dict.fromkeys(u.owner.operation for u in value.uses))
 
 
@@ -205,7 +205,7 @@ def _is_pointwise(op: Operation) -> bool:
     return cls is not None and cls.access == "pointwise"
 
 
-def _slice_of_transpose(op: Operation) -> Any:
+def _slice_of_transpose(op: Operation) -> Value | None:
     """slice(transpose(x)) = transpose(slice(x)): the part is read in place, or the transpose meets one behind it."""
     turned = producer(op.operands[0], "transpose")
     if turned is None:
@@ -217,7 +217,7 @@ def _slice_of_transpose(op: Operation) -> Any:
     return xt.transpose(part, perm=perm)
 
 
-def _reshape_of_slice(op: Operation) -> Any:
+def _reshape_of_slice(op: Operation) -> Value | None:
     """reshape(slice(x)) = slice(reshape(x)) where dims are split that the slice leaves whole, or cuts at multiples of
     what they are split into."""
     part = producer(op.operands[0], "slice")
@@ -248,7 +248,7 @@ def _reshape_of_slice(op: Operation) -> Any:
     return xt.reshape(xt.slice_(xt.reshape(x, shape=shape), starts=starts, limits=limits, strides=strides), shape=new)
 
 
-def _product_in_place(op: Operation) -> Any:
+def _product_in_place(op: Operation) -> Value | None:
     """A product of transposed operands as one of what they are made of, where that lies along rows or the sum."""
     a, operands = xt.attrs_of(op), list(op.operands)
     changed = vars(a).copy()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
@@ -37,13 +37,14 @@ class MoveWeights(Pass):
             erase_dead(module)
 
 
-def _transposed(op: Operation) -> Any:
+def _transposed(op: Operation) -> Value | None:
     return made_with(op.operands[0], permute(len(xt.shape_of(op.operands[0])), xt.attrs_of(op).perm))
 
 
-def _reshaped(op: Operation) -> Any:
+def _reshaped(op: Operation) -> Value | None:
     """A reshape, as one dim after the other that is cut in two, or two that become one."""
-    value, target = op.operands[0], static_shape(op.results[0])
+    value: Value | None = op.operands[0]
+    target = static_shape(op.results[0])
     d = 0
     while value is not None and (shape := static_shape(value)) != target:
         if not shape or not target or 0 in shape:

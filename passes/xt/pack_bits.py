@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.narrow import per_byte
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -46,7 +46,7 @@ class PackBits(Pass):
             erase_dead(module)
 
 
-def _unpacked(op: Operation, kind: str, store: WeightStore) -> Any:
+def _unpacked(op: Operation, kind: str, store: WeightStore) -> Value | None:
     shape = static_shape(op.results[0])
     if not shape or 0 in shape or name_of(op) == "constant" and op.attributes["value"].is_splat:
         return None

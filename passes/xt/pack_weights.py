@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Module, Operation, owner_op
+from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
@@ -78,11 +78,11 @@ class PackWeights(Pass):
 class _Packer:
     """`weights`: a text alone has names, no data."""
 
-    def __init__(self, weights: Any, width: int, dot: Sequence[DotProduct]) -> None:
+    def __init__(self, weights: WeightStore, width: int, dot: Sequence[DotProduct]) -> None:
         self.weights, self.width, self.dot = weights, width, dot
-        self.packed: dict[tuple[str, str], Any] = {}
+        self.packed: dict[tuple[str, str], str] = {}
 
-    def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Any:
+    def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Value:
         """The weight operand of `op` rearranged; one entry for all who want it so."""
         source, store = op.operands[1], self.weights
         name = xt.attrs_of(owner_op(source)).name
@@ -95,7 +95,7 @@ class _Packer:
         kinds = tuple(xt.TensorType.of(v).dtype for v in op.operands)
         return next((d.group for d in self.dot if kinds in d.types), 1)
 
-    def product(self, op: Operation) -> Any:
+    def product(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
         last = len(xt.shape_of(op.operands[0])) - 1
         if shape is None or len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
@@ -120,7 +120,7 @@ class _Packer:
         x = _filled(op.operands[0], groups * group - depth)
         return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
 
-    def decoded(self, op: Operation) -> Any:
+    def decoded(self, op: Operation) -> Value | None:
         """A product with what is decoded from narrow weights: these are packed, where that adds few bytes."""
         a, shape, w = xt.attrs_of(op), static_shape(op.operands[1]), op.operands[1]
         if shape is None:
@@ -134,15 +134,14 @@ class _Packer:
         if len(shape) != 2 or a.rhs_batch or tuple(a.lhs_contract) != (last,):
             return None
         transposed = a.rhs_contract[0] == 1
-        if transposed:
-            w = made_with(w, permute(2, (1, 0)))
-        panels = None if w is None else self._panels(w, shape[1 - a.rhs_contract[0]])
+        rhs = made_with(w, permute(2, (1, 0))) if transposed else w
+        panels = None if rhs is None else self._panels(rhs, shape[1 - a.rhs_contract[0]])
         if panels is not None:
             columns = shape[1 - a.rhs_contract[0]]
             return xt.packed_matmul(op.operands[0], panels, columns=columns, dtype=a.dtype)
-        return xt.dot_general(op.operands[0], w, **(vars(a) | {"rhs_contract": (0,)})) if transposed and w else None
+        return xt.dot_general(op.operands[0], rhs, **(vars(a) | {"rhs_contract": (0,)})) if transposed and rhs else None
 
-    def _panels(self, w: Any, columns: int, exact: bool = False) -> Any:
+    def _panels(self, w: Value, columns: int, exact: bool = False) -> Value | None:
         """`w` in panels of its last dim; None where it is one panel, or would get many columns more."""
         half, last = self.width // 2, len(xt.shape_of(w)) - 1
         widths = [p for p in (self.width, self.width + half, half) if p < columns
@@ -150,12 +149,13 @@ class _Packer:
         if not widths:
             return None
         width = min(widths, key=lambda p: -columns % p)
+        moved: Value | None = w
         for move in (pad_end(last + 1, last, -columns % width), split(last + 1, last, width),
                      permute(last + 2, (last, *range(last), last + 1))):
-            w = None if w is None else made_with(w, move)
-        return w
+            moved = None if moved is None else made_with(moved, move)
+        return moved
 
-    def computed(self, op: Operation) -> Any:
+    def computed(self, op: Operation) -> Value | None:
         """A product of computed values."""
         return (in_place(op) or by_rows(op)) if self.group(op) == 1 else self.grouped(op)
 
@@ -186,7 +186,7 @@ class _Packer:
         return xt.dot_general(left, right, lhs_batch=a.lhs_batch, rhs_batch=a.rhs_batch, dtype=a.dtype,
                               lhs_contract=(last - 1, last), rhs_contract=(batch, batch + 2))
 
-    def convolution(self, op: Operation) -> Any:
+    def convolution(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
         if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or shape is None:
             return None
@@ -209,7 +209,7 @@ class _Packer:
         w = self.weight(op, f"panels{width}x{group}", (outputs // width, *kernel, groups, width, group), pack)
         return xt.convolution(_filled(op.operands[0], groups * group - inputs), w, filter="OHWIoi", **rest)
 
-    def filter(self, op: Operation) -> Any:
+    def filter(self, op: Operation) -> Value | None:
         """A convolution with a computed filter, which a transpose brings into panels: the one that makes it, where
         there is one, or one more where each element of the filter multiplies enough pixels."""
         a, w = xt.attrs_of(op), op.operands[1]
@@ -235,7 +235,7 @@ class _Packer:
         return 0 if outputs <= width and group == 1 else width
 
 
-def _filled(x: Any, extra: int) -> Any:
+def _filled(x: Value, extra: int) -> Value:
     """`x` with `extra` zeros more in its last dim; a padding before it makes them too, where it is stored."""
     if not extra:
         return x

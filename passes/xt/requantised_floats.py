@@ -13,7 +13,7 @@ After, in a kernel that uses %q for nothing else::
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Value
 from xcc.dialects import xt
@@ -44,7 +44,7 @@ class RequantisedFloats(Pass):
             erase_dead(module)
 
 
-def _rounded(value: Value) -> Any:
+def _rounded(value: Value) -> Value | None:
     """The float form of an i32 that is a requantised number less its zero point; None when it is none."""
     zero, shifted = 0.0, producer(value, "sub")
     if shifted is not None:

@@ -20,9 +20,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import same_dims
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -30,6 +30,9 @@ from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["ScatterPlaces"]
 
@@ -76,7 +79,7 @@ def _counted(op: Operation) -> list[Dim]:
     return [product(shape[:given[-1]]), product(given[:-1])]
 
 
-def _elements(op: Operation, chip: Any) -> Any:
+def _elements(op: Operation, chip: Chip) -> Value | None:
     """The result of a scatter_elements, or None where it stays."""
     x, indices, updates = op.operands
     a, shape, size = xt.attrs_of(op), xt.shape_of(x), xt.shape_of(updates)
@@ -101,7 +104,7 @@ def _elements(op: Operation, chip: Any) -> Any:
     return _chosen(writers, xt.gather_elements(updates, writers, axis=a.axis), x)
 
 
-def _columns(op: Operation, indices: Any, chip: Any) -> Any:
+def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
     """The result of a scatter_elements by columns in shared memory; None where these are too long."""
     x, _, updates = op.operands
     a, kind = xt.attrs_of(op), xt.TensorType.of(x)
@@ -132,7 +135,7 @@ def _pow2(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def _nd(op: Operation) -> Any:
+def _nd(op: Operation) -> Value | None:
     """The result of a scatter_nd, or None where it stays."""
     x, indices, updates = op.operands
     a, shape, vectors = xt.attrs_of(op), xt.shape_of(x), xt.shape_of(indices)
@@ -153,7 +156,7 @@ def _nd(op: Operation) -> Any:
     return _chosen(xt.reshape(writers, shape=(*lead, *(1,) * len(inner))), rows, x)
 
 
-def _combined(op: Operation, keys: Any, places: Dim, width: Dim) -> Any:
+def _combined(op: Operation, keys: Value, places: Dim, width: Dim) -> Value:
     x, _, updates = op.operands
     count = xt.shape_of(keys)[0]
     keys, order = xt.sort(xt.convert(keys, dtype="i32"), axis=0)
@@ -173,7 +176,7 @@ def _few(places: Dim, count: Dim) -> bool:
     return isinstance(places, int) and isinstance(count, int) and places * count <= PAIRS
 
 
-def _flat(indices: Any, lead: Sequence[Dim]) -> Any:
+def _flat(indices: Value, lead: Sequence[Dim]) -> Value | None:
     """i64 row-major places of the vectors in the last dim of `indices`."""
     indices, out = xt.convert(indices, dtype="i64"), None
     shape = xt.shape_of(indices)
@@ -185,18 +188,18 @@ def _flat(indices: Any, lead: Sequence[Dim]) -> Any:
     return out
 
 
-def _number(size: Dim) -> Any:
+def _number(size: Dim) -> Value:
     return xt.constant(size, dtype="i64") if isinstance(size, int) else xt.dim(size)
 
 
-def _wrapped(index: Any, size: Dim) -> Any:
+def _wrapped(index: Value, size: Dim) -> Value:
     """Negative indices count from the end; the rest is clamped."""
     zero, n = xt.constant(0, dtype="i64"), _number(size)
     index = xt.select(xt.compare(index, zero, direction="lt"), xt.add(index, n), index)
     return xt.maximum(xt.minimum(index, xt.sub(n, xt.constant(1, dtype="i64"))), zero)
 
 
-def _compared(keys: Any, places: Dim) -> Any:
+def _compared(keys: Value, places: Dim) -> Value:
     """For each place the last of the flat `keys` that names it, -1 where none does: a reduction over all pairs."""
     (count,) = xt.shape_of(keys)
     place = xt.iota(shape=(places, 1), axis=0, dtype="i32")
@@ -205,5 +208,5 @@ def _compared(keys: Any, places: Dim) -> Any:
     return xt.reduce(xt.select(hit, number, xt.constant(-1, dtype="i32")), kind="max", axes=(1,), keepdims=False)
 
 
-def _chosen(writers: Any, updates: Any, x: Any) -> Any:
+def _chosen(writers: Value, updates: Value, x: Value) -> Value:
     return xt.select(xt.compare(writers, xt.constant(0, dtype="i32"), direction="ge"), updates, x)

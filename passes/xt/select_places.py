@@ -12,9 +12,9 @@ becomes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
@@ -51,7 +51,7 @@ BARE = {"nonzero": 1, "compress": 2}
 """Their operands without places; the last of them chooses."""
 
 
-def _with_places(op: Operation, chosen: Any, count: Dim) -> Any:
+def _with_places(op: Operation, chosen: Value, count: Dim) -> Value:
     flat = xt.reshape(chosen, shape=(count,)) if len(xt.shape_of(chosen)) != 1 else chosen
     dtype = xt.TensorType.of(flat).dtype
     if dtype != "i1":

@@ -85,7 +85,7 @@ class _Windows:
         size = math.prod(n for n in xt.shape_of(op.operands[0]) if isinstance(n, int)) * xt.numpy_dtype(dtype).itemsize
         return _Windows(a, axes, lanes, step, neutral(a.kind, dtype) != 0, FAR if size > cache else MOVED)
 
-    def cheapest(self, x: Any) -> Any:
+    def cheapest(self, x: Value) -> Value | None:
         """The windows of `x` in another form; None where they are best as they are."""
         direct = self._cost(self.axes, self._padded(self.axes))
         stored = self._cost(self.axes, ()) + self.moved * self._more(self.axes)
@@ -114,7 +114,7 @@ class _Windows:
         tests = sum(AT_LANES if d == self.lanes else OUTSIDE for d in tested) if self.tests else 0
         return math.prod(self.a.window[d] for d in axes) * (read + self.step + tests)
 
-    def _reduced(self, x: Value, axes: Sequence[int], stored: bool) -> Any:
+    def _reduced(self, x: Value, axes: Sequence[int], stored: bool) -> Value:
         a, rank = self.a, len(self.a.window)
 
         def along(values: Sequence[int], rest: int) -> tuple[int, ...]:

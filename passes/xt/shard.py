@@ -19,9 +19,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import MESH, mesh_attribute
@@ -44,7 +44,11 @@ from xcc.passes.xt.sharding.sites import Sites
 from xcc.passes.xt.sharding.stages import Stages
 from xcc.passes.xt.sharding.wishes import Wish, check_wishes, name_of_value, parsed_wish, wished
 from xcc.runtime.mesh import Mesh
+from xcc.symbolic import Dim
 from xcc.weights import WeightStore
+
+if TYPE_CHECKING:
+    pass
 
 DATA, STAGES = "dp", "pp"
 PARTS = "parts of the batch"        # one behind the other, on the same ranks
@@ -69,7 +73,7 @@ class Shard(Pass):
     rank: int = 0
     shard: tuple[str, ...] = ()
 
-    def run(self, module: Any, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         options = ctx.options
         mesh = Mesh.parse(",".join(self.mesh) or getattr(options, "mesh", ""))
         if mesh.size == 1:
@@ -83,7 +87,7 @@ class Shard(Pass):
                 ctx.verbose(line)
 
 
-def divide(module: Any, ctx: PassContext, mesh: Mesh, rank: int, shard: Sequence[str]) -> list[AxisReport]:
+def divide(module: Module, ctx: PassContext, mesh: Mesh, rank: int, shard: Sequence[str]) -> list[AxisReport]:
     """Leaves the module of one rank of `mesh`; what was decided, axis by axis."""
     wishes = tuple(map(parsed_wish, shard))
     with module.context, ir.Location.unknown():
@@ -98,7 +102,7 @@ def divide(module: Any, ctx: PassContext, mesh: Mesh, rank: int, shard: Sequence
 class _Axis:
     """One axis, of the module of the ranks at one place of those before it."""
 
-    def __init__(self, module: Any, ctx: PassContext, mover: Mover, wishes: tuple[Wish, ...], mesh: Mesh) -> None:
+    def __init__(self, module: Module, ctx: PassContext, mover: Mover, wishes: tuple[Wish, ...], mesh: Mesh) -> None:
         self.module, self.ctx, self.mover, self.wishes, self.mesh = module, ctx, mover, wishes, mesh
         self.main = main_of(module)
         self.block = self.main.regions[0].blocks[0]
@@ -172,7 +176,7 @@ class _Axis:
         self._cut_states(choice, store)
         return axis_report(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes))
 
-    def _choice(self, sites: Sites, costs: Costs, arguments: dict[Any, Placement], results: list[list[Placement]],
+    def _choice(self, sites: Sites, costs: Costs, arguments: dict[Value, Placement], results: list[list[Placement]],
                 weights: dict[str, Placement]) -> tuple[Wanted, Choice]:
         """The cheapest where ranks hold their shares of the weights: a byte costs more until they do."""
         share = self._share(sites, costs)
@@ -196,7 +200,7 @@ class _Axis:
     def _wish(self, name: str, t: TensorType, what: str) -> Placement | None:
         return wished(self.wishes, self.mover.axis, self.mover.ranks, name, t, what)
 
-    def _given(self, n: int, v: Any, batch: Any) -> Placement:
+    def _given(self, n: int, v: Value, batch: Dim | None) -> Placement:
         t = TensorType.of(v)
         wish = self._wish(name_of_value(self.main, "arg_attrs", n), t, "input")
         later = next((o for o, i in self.caches.items() if i == n), None)
@@ -221,7 +225,7 @@ class _Axis:
             entries[n] = ir.DictAttr.get(own)
             self.main.attributes["arg_attrs"] = ir.ArrayAttr.get(entries)
 
-    def _returned(self, n: int, v: Any, batch: Any) -> list[Placement]:
+    def _returned(self, n: int, v: Value, batch: Dim | None) -> list[Placement]:
         """An output that takes an input's place lies as this does."""
         t = TensorType.of(v)
         updated = self.caches.get(n)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -150,7 +150,7 @@ def _stored(value: Value) -> bool:
     return producer(value, "weight") is not None or producer(value, "constant") is not None
 
 
-def _cut(value: Value, dim: int, parts: int) -> Any:
+def _cut(value: Value, dim: int, parts: int) -> Value:
     """`value` with `dim` as two: the part and the place in it."""
     shape = xt.shape_of(value)
     return xt.reshape(value, shape=(*shape[:dim], parts, shape[dim] // parts, *shape[dim + 1:]))

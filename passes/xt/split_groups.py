@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
@@ -40,7 +40,7 @@ def _has_symbols(op: Operation) -> bool:
     return a.groups > 1 and a.filter == "OIHW" and not all(isinstance(d, int) for d in channels)
 
 
-def _split(op: Operation) -> Any:
+def _split(op: Operation) -> Value:
     a = xt.attrs_of(op)
     x, w = op.operands
     axis = 1 if a.layout == "NCHW" else len(xt.shape_of(x)) - 1
@@ -51,7 +51,7 @@ def _split(op: Operation) -> Any:
     return xt.reshape(xt.concatenate(*parts, axis=axis), shape=xt.shape_of(op.results[0]))
 
 
-def _part(x: Any, axis: int, size: Dim, n: int) -> Any:
+def _part(x: Value, axis: int, size: Dim, n: int) -> Value:
     """Part `n` of `x`, `size` long along `axis`."""
     shape = xt.shape_of(x)
     starts: list[Dim] = [0] * len(shape)

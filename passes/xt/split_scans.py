@@ -21,13 +21,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
 from xcc.symbolic import product
+
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
 
 __all__ = ["SplitScans"]
 
@@ -74,7 +77,7 @@ class SplitScans(Pass):
         rows = math.prod(sizes) // max(1, sizes[a.axis])
         return sizes[a.axis] > 4 * self.part and rows < THREADS * ctx.chip.cores
 
-    def _scan(self, x: Any, kind: str, axis: int, exclusive: bool, reverse: bool) -> Any:
+    def _scan(self, x: Value, kind: str, axis: int, exclusive: bool, reverse: bool) -> Value:
         shape = _sizes(x)
         if shape[axis] <= 4 * self.part:
             return xt.cumulative(x, kind=kind, axis=axis, exclusive=exclusive, reverse=reverse)
@@ -86,7 +89,7 @@ class SplitScans(Pass):
         return _whole(getattr(xt, COMBINE[kind])(inner, offsets), shape, axis)
 
 
-def _in_rows(x: Any, axis: int) -> bool:
+def _in_rows(x: Value, axis: int) -> bool:
     """Whether neighbours in memory lie along the scan of `x`, more than a few."""
     kind = xt.TensorType.of(x)
     size = kind.shape[axis]
@@ -94,7 +97,7 @@ def _in_rows(x: Any, axis: int) -> bool:
         and all(d != 0 for d in kind.shape) and (not isinstance(size, int) or size > SHORT)
 
 
-def _rows(x: Any, a: Any, cores: int) -> Any:
+def _rows(x: Value, a: Attrs, cores: int) -> Value:
     """The scan of `x` along its last dim that is not 1."""
     shape = xt.shape_of(x)
     rows, size = product(shape[:a.axis]), shape[a.axis]
@@ -111,7 +114,7 @@ def _sizes(value: Value) -> tuple[int, ...]:
     return tuple(d for d in xt.shape_of(value) if isinstance(d, int))
 
 
-def _cut(x: Any, kind: str, axis: int, part: int) -> Any:
+def _cut(x: Value, kind: str, axis: int, part: int) -> Value:
     """`x` with `axis` as two dims, parts and places in a part, neutral elements behind the last."""
     shape = _sizes(x)
     parts = -(-shape[axis] // part)
@@ -122,14 +125,14 @@ def _cut(x: Any, kind: str, axis: int, part: int) -> Any:
     return xt.reshape(x, shape=(*shape[:axis], parts, part, *shape[axis + 1:]))
 
 
-def _whole(y: Any, shape: tuple[int, ...], axis: int) -> Any:
+def _whole(y: Value, shape: tuple[int, ...], axis: int) -> Value:
     """The two dims as one again, of its first size."""
     cut = _sizes(y)
     y = xt.reshape(y, shape=(*cut[:axis], cut[axis] * cut[axis + 1], *cut[axis + 2:]))
     return _from(y, axis, 0, shape[axis])
 
 
-def _from(y: Any, axis: int, start: int, limit: int) -> Any:
+def _from(y: Value, axis: int, start: int, limit: int) -> Value:
     shape = _sizes(y)
     if (start, limit) == (0, shape[axis]):
         return y

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
+from xcc.symbolic import Dim
 
 __all__ = ["TransposedConvolution"]
 
@@ -44,7 +46,7 @@ def _disjoint(op: Operation) -> bool:
         and all(tuple(p) == tuple(s - 1 for s in steps) for p in (a.low, a.high))
 
 
-def _product(op: Operation) -> Any:
+def _product(op: Operation) -> Value:
     a = xt.attrs_of(op)
     x, w = op.operands
     batch, *space, inputs = xt.shape_of(x)
@@ -59,8 +61,8 @@ def _product(op: Operation) -> Any:
     return xt.reshape(y, shape=xt.shape_of(op.results[0]))
 
 
-def _product_of(dims: Any) -> Any:
-    out = 1
+def _product_of(dims: Sequence[Dim]) -> Dim:
+    out: Dim = 1
     for d in dims:
         out = out * d
     return out

@@ -12,14 +12,17 @@ In order of first use (``sorted = false``) a run's number is that of its first e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import product
+
+if TYPE_CHECKING:
+    from xcc.dim_expr import Expr
 
 __all__ = ["UniqueRuns"]
 
@@ -48,7 +51,7 @@ class UniqueRuns(Pass):
                         replace(op, _runs(op, count))
 
 
-def _runs(op: Operation, count: Any) -> list[Any]:
+def _runs(op: Operation, count: int | Expr) -> list[Value]:
     a = xt.attrs_of(op)
     values, indices = xt.sort(xt.reshape(op.operands[0], shape=(count,)), axis=0)
     number, zero, one = xt.iota(shape=(count,), axis=0, dtype="i32"), _i32(0), _i32(1)
@@ -71,5 +74,5 @@ def _runs(op: Operation, count: Any) -> list[Any]:
     return list(made)
 
 
-def _i32(value: int) -> Any:
+def _i32(value: int) -> Value:
     return xt.constant(value, dtype="i32")

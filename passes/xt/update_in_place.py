@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.dialects import xt
@@ -64,7 +64,7 @@ def _mark_block(block: Block, bounds: Mapping[str, tuple[int, int]], threads: bo
         op.attributes[IN_PLACE] = ir.UnitAttr.get(op.context)
 
 
-def _narrow(op: Operation) -> Any:
+def _narrow(op: Operation) -> Value:
     """The indices of a scatter_elements, those that are one for all of a row once: not in memory for each element."""
     indices = op.operands[1]
     source = producer(indices, "broadcast")
@@ -78,20 +78,20 @@ def _narrow(op: Operation) -> Any:
         return xt.reshape(source.operands[0], shape=given)
 
 
-def ops_of_updates(block: Block) -> list[Any]:
+def ops_of_updates(block: Block) -> list[Operation]:
     """The updates, and views between them, on the way from arguments of `block` to what takes their place."""
     uses = MemoryUses(block)
     return [op for value, argument in xt.carried_values(block) for op in _chain(value, argument, uses)]
 
 
-def _chain(value: Value, argument: Any, uses: MemoryUses) -> list[Any]:
+def _chain(value: Value, argument: Value, uses: MemoryUses) -> list[Operation]:
     """The updates and views from `argument` to `value`, but for loops that carry it; none where another op makes a part
     of it, or reads the old value later."""
     found = []
     while value != argument:
         op = uses.maker(value)
-        operand = _overwritten(op, value)
-        if operand is None:
+        operand = _overwritten(op, value) if op is not None else None
+        if op is None or operand is None:
             return []
         if short_name(op) not in VIEWS and not uses.end_at(op.operands[operand], op, operand):
             return []
@@ -101,10 +101,10 @@ def _chain(value: Value, argument: Any, uses: MemoryUses) -> list[Any]:
     return found
 
 
-def _overwritten(op: Operation, result: Any) -> int | None:
+def _overwritten(op: Operation, result: Value) -> int | None:
     """Which operand of `op` may have the memory of `result`."""
-    if op is None or name_of(op) in (*UPDATES, *VIEWS):
-        return None if op is None else 0
+    if name_of(op) in (*UPDATES, *VIEWS):
+        return 0
     number = list(op.results).index(result)
     carried = {"while": len(op.results), "scan": xt.carried_count(op) if name_of(op) == "scan" else 0}
     return number if number < carried.get(name_of(op), 0) else None

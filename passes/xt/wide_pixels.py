@@ -13,7 +13,7 @@ pixels are shorter than a word and the sum grows by less than MOST.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -83,7 +83,7 @@ def _stored(value: Value) -> bool:
     return producer(value, "weight") is not None or producer(value, "constant") is not None
 
 
-def _widened(op: Operation, p: _Plan) -> Any:
+def _widened(op: Operation, p: _Plan) -> Value:
     a = xt.attrs_of(op)
     x, w = op.operands
     shape, filters = xt.shape_of(x), xt.shape_of(w)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from xcc._mlir import Module, Operation, ir, owner_op
+from xcc._mlir import Module, Operation, Value, ir, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.winograd import POINTS, WINDOW, covered, winograd_matrices
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -198,7 +198,7 @@ def _chunks(s: Shape, tile: int, chip: Chip) -> Iterator[Chunks]:
 MOST_HELD = 2 << 20    # bytes of patches and products on a thread's stack
 
 
-def _tiled(op: Operation, tile: int, width: int, weights: Any) -> Any:
+def _tiled(op: Operation, tile: int, width: int, weights: Any) -> Value:
     """The convolution `op` in tiles of `tile` x `tile` results."""
     a, (x, w) = xt.attrs_of(op), op.operands
     _, *spatial, outputs = xt.shape_of(op.results[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xcc._mlir import Module, Operation
 from xcc.dialects.xt.base import shape_of
@@ -13,6 +13,9 @@ from xcc.passes.xt.decompose import load
 from xcc.passes.xt.decompose.attention import fused_attention, simpler_attention
 from xcc.passes.xt.decompose.build import dtype
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 FEW_QUERIES = 8
 WIDEST = 256        # features that a tile of attention holds
@@ -55,7 +58,7 @@ class Decompose(Pass):
         return True
 
 
-def worth_keeping(op: Operation, chip: Any) -> bool:
+def worth_keeping(op: Operation, chip: Chip | None) -> bool:
     """Attention of a few queries has no tile of rows to share its keys: it is kept where matrix instructions take the
     products, else its parts read the keys faster.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType, numpy_dtype, width
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+
+if TYPE_CHECKING:
+    from xcc.weights import WeightStore
 
 SOURCES = ("constant", "weight")
 MOVES = ("movement", "view")
@@ -59,12 +62,12 @@ class Fold(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
-            values: dict[Any, _Known] = {}
+            values: dict[Value, _Known] = {}
             for op in walk_ops(module):
                 self._visit(op, values, ctx)
             erase_dead(module)
 
-    def _visit(self, op: Operation, values: dict[Any, _Known], ctx: PassContext) -> None:
+    def _visit(self, op: Operation, values: dict[Value, _Known], ctx: PassContext) -> None:
         name = name_of(op)
         if name in SOURCES:
             values[op.results[0]] = _source(op, ctx.weights)
@@ -98,7 +101,7 @@ class Fold(Pass):
         wide = min(width(k.dtype) for k in kinds) >= PLAIN_BITS
         return made <= (self.growth * stored if wide else stored + stored // SLACK)
 
-    def _store(self, name: str, result: Value, known: _Known, values: dict[Any, _Known], ctx: PassContext) -> Any:
+    def _store(self, name: str, result: Value, known: _Known, values: dict[Value, _Known], ctx: PassContext) -> Value:
         kind = TensorType.of(result)
         if _elements(kind) <= self.small and not any(_lazy(v) and _elements(k) > SMALL
                                                      for v, k in known.sources.items()):
@@ -106,13 +109,14 @@ class Fold(Pass):
         else:
             base = next((attrs_of(p).name for v in owner_op(result).operands
                          if (p := producer(v, "weight")) is not None), "folded")
+            assert ctx.weights is not None
             key = ctx.weights.add(f"{base}.{name}", lambda: np.asarray(known.value(), order="C"))
             out = xt.weight(key, tuple(kind.shape), kind.dtype)
         values[out] = _Known(known.value, {out: kind})
         return out
 
 
-def _is_computable(op: Operation, name: str, values: dict[Any, _Known], ctx: PassContext) -> bool:
+def _is_computable(op: Operation, name: str, values: dict[Value, _Known], ctx: PassContext) -> bool:
     """Whether `op` can be evaluated now, or later from weights."""
     cls = op_class(op)
     assert cls is not None
@@ -134,7 +138,7 @@ def _is_empty(op: Operation) -> bool:
         and len(op.results) > 0 and all(0 in TensorType.of(r).shape for r in op.results)
 
 
-def _nothing(t: TensorType) -> Any:
+def _nothing(t: TensorType) -> Value:
     """A value of a type that has no elements."""
     if t.static:
         return xt.constant(np.zeros(cast("tuple[int, ...]", t.shape), numpy_dtype(t.dtype)))
@@ -159,13 +163,13 @@ def _lazy(value: Value) -> bool:
     return producer(value, "weight") is not None
 
 
-def _source(op: Operation, weights: Any) -> _Known:
+def _source(op: Operation, weights: WeightStore | None) -> _Known:
     a, result = attrs_of(op), op.results[0]
-    value = (lambda: a.value) if name_of(op) == "constant" else (lambda: weights[a.name])
+    value = (lambda: a.value) if name_of(op) == "constant" or weights is None else (lambda: weights[a.name])
     return _Known(value, {result: TensorType.of(result)})
 
 
-def _evaluated(op: Operation, values: dict[Any, _Known]) -> list[_Known]:
+def _evaluated(op: Operation, values: dict[Value, _Known]) -> list[_Known]:
     """The results of `op`, computed together at the first use of one; they do not refer to the op."""
     cls, a = op_class(op), attrs_of(op)
     assert cls is not None
@@ -173,7 +177,7 @@ def _evaluated(op: Operation, values: dict[Any, _Known]) -> list[_Known]:
               for g in grouped_operands(op)]
     memo: list[Any] = []
 
-    def compute() -> Any:
+    def compute() -> tuple[np.ndarray[Any, Any]]:
         if not memo:
             arrays = [tuple(f() for f in g) if isinstance(g, tuple) else None if g is None else g() for g in inputs]
             out = cls.evaluate(a, *arrays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from xcc.dialects.xt.types import TensorType, is_float
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import apply_rules, name_of, producer, same_type
 from xcc.passes.xt.products.clip_windows import clipped
+
+if TYPE_CHECKING:
+    from xcc.dim_expr import Expr
 
 RULES: dict[str, list[Callable[[Any], Any]]] = {}
 
@@ -56,7 +59,7 @@ def splat(value: Value) -> Any:
 
 
 @rule("reshape", "broadcast", "slice", "pad", "convert", "transpose", "reverse", "resize")
-def no_effect(op: Operation) -> Any:
+def no_effect(op: Operation) -> Value | None:
     """An op whose result is its operand: same type, and nothing moves."""
     x, a = op.operands[0], attrs_of(op)
     if not same_type(x, op.results[0]):
@@ -69,13 +72,13 @@ def no_effect(op: Operation) -> Any:
     return x if idle.get(name_of(op), lambda: True)() else None
 
 
-def _moves_only_ones(x: Any, perm: tuple[int, ...]) -> bool:
+def _moves_only_ones(x: Value, perm: tuple[int, ...]) -> bool:
     kept = [p for p in perm if TensorType.of(x).shape[p] != 1]
     return kept == sorted(kept)
 
 
 @rule("transpose")
-def transpose_of_transpose(op: Operation) -> Any:
+def transpose_of_transpose(op: Operation) -> Value | None:
     """transpose(transpose(x, p), q) = transpose(x, p[q])."""
     inner = producer(op.operands[0], "transpose")
     if inner is None:
@@ -85,21 +88,21 @@ def transpose_of_transpose(op: Operation) -> Any:
 
 
 @rule("transpose")
-def transpose_is_reshape(op: Operation) -> Any:
+def transpose_is_reshape(op: Operation) -> Value | None:
     """A transpose that moves only dims of 1 is a reshape."""
     x = op.operands[0]
     return xt.reshape(x, shape=TensorType.of(op.results[0]).shape) if _moves_only_ones(x, attrs_of(op).perm) else None
 
 
 @rule("reshape")
-def reshape_of_reshape(op: Operation) -> Any:
+def reshape_of_reshape(op: Operation) -> Value | None:
     """Only the last shape counts."""
     inner = producer(op.operands[0], "reshape")
     return None if inner is None else xt.reshape(inner.operands[0], shape=attrs_of(op).shape)
 
 
 @rule("reshape")
-def reshape_of_transposed_reshape(op: Operation) -> Any:
+def reshape_of_transposed_reshape(op: Operation) -> Value | None:
     """reshape(transpose(reshape(x))) = transpose(reshape(x)) where the last reshape only splits dims."""
     turned = producer(op.operands[0], "transpose")
     if turned is None or producer(turned.operands[0], "reshape") is None:
@@ -114,7 +117,7 @@ def reshape_of_transposed_reshape(op: Operation) -> Any:
                         perm=[before.index(k) for k in range(len(shape))])
 
 
-def split_dims(old: tuple[Any, ...], new: tuple[Any, ...]) -> list[list[int]] | None:
+def split_dims(old: tuple[int | Expr, ...], new: tuple[int | Expr, ...]) -> list[list[int]] | None:
     """For each old dim the new dims that it is split into, in order; None when dims were merged. One of 1 may have
     none."""
     parts: list[list[int]] = []
@@ -144,7 +147,7 @@ def broadcast_of_broadcast(op: Operation) -> Any:
 
 
 @rule("convert")
-def convert_of_convert(op: Operation) -> Any:
+def convert_of_convert(op: Operation) -> Value | None:
     """convert(convert(x, wide), t) = convert(x, t) when `wide` holds every value of x exactly."""
     inner = producer(op.operands[0], "convert")
     if inner is None or attrs_of(op).saturate or attrs_of(inner).saturate:
@@ -162,13 +165,13 @@ def holds(wide: str, narrow: str) -> bool:
     return narrow in order and wide in order and (wide == narrow or order[wide] > order[narrow])
 
 
-def _identity(op: Operation, x: Any) -> Any:
+def _identity(op: Operation, x: Value) -> Value | None:
     """x when it may stand for the result."""
     return x if same_type(x, op.results[0]) else None
 
 
 @rule("add", "sub", "or", "xor", "mul", "div", "and", "pow")
-def neutral_operand(op: Operation) -> Any:
+def neutral_operand(op: Operation) -> Value | None:
     """x+0, x-0, x|0, x^0, x*1, x/1, x&true, x^1 (power); the other order too where the op commutes.
 
     For floats x + 0 counts as x, also where x is -0.
@@ -176,7 +179,7 @@ def neutral_operand(op: Operation) -> Any:
     name = name_of(op)
     a, b = op.operands
     dtype = TensorType.of(a).dtype
-    unit: Any = {"add": 0, "sub": 0, "or": 0, "xor": 0, "mul": 1, "div": 1, "pow": 1}.get(name)
+    unit: int | None = {"add": 0, "sub": 0, "or": 0, "xor": 0, "mul": 1, "div": 1, "pow": 1}.get(name)
     if name == "and":
         unit = True if dtype == "i1" else -1 if dtype.startswith("i") else None
     if unit is None:
@@ -198,7 +201,7 @@ def times_zero(op: Operation) -> Any:
 
 
 @rule("select")
-def select_known(op: Operation) -> Any:
+def select_known(op: Operation) -> Value | None:
     """A constant predicate, or two equal branches."""
     pred, x, y = op.operands
     value = splat(pred)
@@ -208,20 +211,20 @@ def select_known(op: Operation) -> Any:
 
 
 @rule("not", "neg")
-def twice(op: Operation) -> Any:
+def twice(op: Operation) -> Value | None:
     """not(not(x)) and neg(neg(x)) are x."""
     inner = producer(op.operands[0], name_of(op))
     return None if inner is None else inner.operands[0]
 
 
 @rule("maximum", "minimum", "and", "or")
-def same_operands(op: Operation) -> Any:
+def same_operands(op: Operation) -> Value | None:
     """op(x, x) = x."""
     return op.operands[0] if op.operands[0] == op.operands[1] else None
 
 
 @rule("pow")
-def square(op: Operation) -> Any:
+def square(op: Operation) -> Value | None:
     """x^2 = x*x, x^0.5 = sqrt(x), x^-1 = 1/x for floats."""
     x, c = op.operands
     value = splat(c)
@@ -232,7 +235,7 @@ def square(op: Operation) -> Any:
 
 
 @rule("concatenate")
-def single_operand(op: Operation) -> Any:
+def single_operand(op: Operation) -> Value | None:
     """The concatenation of one value, or of values of which all but one are empty."""
     live = [x for x in op.operands if TensorType.of(x).shape[attrs_of(op).axis] != 0]
     if len(live) == 1:
@@ -241,7 +244,7 @@ def single_operand(op: Operation) -> Any:
 
 
 @rule("slice")
-def slice_of_slice(op: Operation) -> Any:
+def slice_of_slice(op: Operation) -> Value | None:
     """Two slices are one: starts add up, strides multiply."""
     inner = producer(op.operands[0], "slice")
     if inner is None:
@@ -256,7 +259,7 @@ def slice_of_slice(op: Operation) -> Any:
     return xt.slice_(inner.operands[0], starts=starts, limits=limits, strides=strides)
 
 
-def _host_dim(value: Value) -> Any:
+def _host_dim(value: Value) -> int | Expr | None:
     """The dim expression of an integer scalar on the host, or None."""
     op = producer(value, "dim")
     if op is not None:
@@ -268,7 +271,7 @@ def _host_dim(value: Value) -> Any:
 
 
 @rule("add", "sub", "mul", "maximum", "minimum")
-def dim_arithmetic(op: Operation) -> Any:
+def dim_arithmetic(op: Operation) -> Value | None:
     """Arithmetic of xt.dim values is one xt.dim."""
     if str(TensorType.of(op.results[0])) != "i64[]":
         return None

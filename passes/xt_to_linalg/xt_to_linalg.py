@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc import symbolic
-from xcc._mlir import Block, Module, Operation, Value, arith_d, func_d, ir, owner_op
+from xcc._mlir import Block, Module, Operation, Type, Value, arith_d, func_d, ir, owner_op
 from xcc.diagnostics import CompilerBug
 from xcc.dialects.xt.base import dims_attr, element_type_of, shape_of
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -47,7 +47,7 @@ class XtToLinalg(Pass):
                     convert_kernel(function, ctx.chip is not None and ctx.chip.has_threads)
 
 
-def convert_kernel(old: Operation, threads: bool = False) -> Any:
+def convert_kernel(old: Operation, threads: bool = False) -> Operation:
     """Replaces one kernel function; returns the new one. threads: for a GPU, see `LoopKernel`."""
     block = old.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
@@ -69,8 +69,8 @@ def _has_loops(op: Operation) -> bool:
 Kind = tuple[tuple[Dim, ...], Any]
 
 
-def _new_function(old: Operation, inputs: Sequence[Any], results: Sequence[Any], arguments: Sequence[Kind],
-                  outputs: Sequence[Kind]) -> tuple[Any, dict[str, Any], Any]:
+def _new_function(old: Operation, inputs: Sequence[Type], results: Sequence[Type], arguments: Sequence[Kind],
+                  outputs: Sequence[Kind]) -> tuple[Operation, dict[str, Value], Operation]:
     """The function at stage linalg with its entry block, its symbols by name, and an anchor for index arithmetic."""
     names = [a.value for a in old.attributes["xt.symbols"]] if "xt.symbols" in old.attributes else []
     index = ir.IndexType.get()
@@ -89,16 +89,16 @@ def _new_function(old: Operation, inputs: Sequence[Any], results: Sequence[Any],
     return new, dict(zip(names, list(entry.arguments)[len(inputs):], strict=True)), anchor
 
 
-def _kinds(values: Iterable[Any]) -> list[Kind]:
+def _kinds(values: Iterable[Value]) -> list[Kind]:
     return [(shape_of(v), element_type_of(v)) for v in values]
 
 
-def _convert_tensor_kernel(old: Any, block: Block, ops: Sequence[Any]) -> Any:
+def _convert_tensor_kernel(old: Operation, block: Block, ops: Sequence[Operation]) -> Operation:
     arguments, results = _kinds(block.arguments), _kinds(ops[-1].operands)
     with old.location:
         new, symbols, anchor = _new_function(old, [tensor_of(*a) for a in arguments], [tensor_of(*r) for r in results],
                                              arguments, results)
-        entry = new.entry_block
+        entry = new.opview.entry_block
     with ir.InsertionPoint(entry):
         b = Builder(DimEmitter(symbols, anchor))
         views = {old_arg: View.of(new_arg, *kind) for old_arg, new_arg, kind
@@ -117,7 +117,7 @@ def _convert_tensor_kernel(old: Any, block: Block, ops: Sequence[Any]) -> Any:
     return new
 
 
-def _convert_loop_kernel(old: Any, block: Block, op: Operation, threads: bool) -> Any:
+def _convert_loop_kernel(old: Operation, block: Block, op: Operation, threads: bool) -> Operation:
     """Memref form: inputs, outputs, symbols. A symbol that the op defines adds an output, see `loop_select`."""
     arguments = _kinds(block.arguments)
     results = tuple(_kinds(op.results))
@@ -130,7 +130,7 @@ def _convert_loop_kernel(old: Any, block: Block, op: Operation, threads: bool) -
     with old.location:
         kinds = [*arguments, *outputs]
         new, symbols, anchor = _new_function(old, [buffer_type(*k) for k in kinds], [], arguments, outputs)
-        entry = new.entry_block
+        entry = new.opview.entry_block
     with ir.InsertionPoint(entry), op.location:
         buffers = [Buffer(m, *k) for m, k in zip(entry.arguments, kinds, strict=False)]
         by_value: dict[Value, Buffer] = dict(zip(block.arguments, buffers, strict=False))
@@ -162,7 +162,7 @@ def _upper_bound(kind: Kind, op: Op, x_dims: tuple[Dim, ...]) -> Kind:
     return (size,), dtype
 
 
-def convert_op(b: Builder, operation: Any, views: dict[Any, View]) -> None:
+def convert_op(b: Builder, operation: Operation, views: dict[Value, View]) -> None:
     """Adds the views of the op's results to `views`."""
     name = operation.name.split(".", 1)[1]
     converter = CONVERTERS.get(name)

@@ -82,7 +82,7 @@ def read_msgpack(data: bytes, at: int = 0) -> tuple[Any, int]:
     raise CompilerBug(f"code object: the metadata holds a MessagePack value of unknown kind {tag:#x}")
 
 
-def _map(data: bytes, at: int, count: int) -> tuple[dict[Any, Any], int]:
+def _map(data: bytes, at: int, count: int) -> tuple[dict[str, Any], int]:
     out = {}
     for _ in range(count):
         key, at = read_msgpack(data, at)

@@ -9,17 +9,20 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding as llvm
 
-from xcc._mlir import Operation, ir
+from xcc._mlir import Module, Operation, Type, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.targets.amdgcn.assembly import inner_loop, occupancy
 from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_code_object
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir, scratch_bytes
 from xcc.targets.llvm_text import linked, nested_modules
+
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
 
 __all__ = ["assembly", "code_file", "code_object", "emit_kernel", "link_code_object"]
 
@@ -82,7 +85,7 @@ def link_code_object(relocatable: bytes) -> bytes:
         return out.read_bytes()
 
 
-def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
+def emit_kernel(module: Module, chip: Chip, options: CompileOptions | None = None) -> KernelBinary:
     """The code object of one kernel at stage ``rocdl``, checked against what the launches assume."""
     text = kernel_llvm_ir(module)
     blob = code_object(text, chip)
@@ -121,7 +124,7 @@ def check_kernel(function: Operation, launch: KernelLaunch, infos: dict[str, Ker
         raise wrong(f"needs {info.shared_bytes + launch.shared_bytes} bytes of LDS, the chip has {chip.shared_bytes}")
 
 
-def llvm_inputs(function_type: Any) -> list[str]:
+def llvm_inputs(function_type: Type) -> list[str]:
     """The parameter types of an LLVM function type, as text; kernels have plain scalars and pointers only."""
     inside = str(function_type).split("(", 1)[1].rsplit(")", 1)[0]
     return [t.strip() for t in inside.split(",") if t.strip()]

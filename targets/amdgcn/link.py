@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc.targets.base import Chip, KernelBinary
 
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
+    from xcc.runtime.program import Program
 
-def link(program: Any, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
+
+def link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: CompileOptions) -> dict[str, bytes]:
     """Path -> content; xcc.runtime.hip loads each as a module."""
     return {f"kernels/{k.name}.{k.format}": k.blob for k in kernels}

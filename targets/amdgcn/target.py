@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from xcc._mlir import Module
 from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.amdgcn.chip import chips, default_chip
 from xcc.targets.amdgcn.link import link
 from xcc.targets.base import Chip, KernelBinary, Target
 
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
+    from xcc.passes.pipeline import Pipeline
 
-def _pipeline(options: Any) -> Any:
+
+def _pipeline(options: CompileOptions) -> Pipeline:
     from xcc.targets.amdgcn.pipeline import pipeline
 
     return pipeline(options)
 
 
-def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
+def _emit_kernel(module: Module, chip: Chip, options: CompileOptions) -> KernelBinary:
     from xcc.targets.amdgcn.emit import emit_kernel
 
     return emit_kernel(module, chip, options)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
+
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
 
 
 def code_file(text: str, chip: Chip, kind: str) -> bytes:
@@ -27,7 +30,7 @@ def code_file(text: str, chip: Chip, kind: str) -> bytes:
     return blob
 
 
-def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
+def emit_kernel(module: Module, chip: Chip, options: CompileOptions | None = None) -> KernelBinary:
     """The object of one kernel; its entry is the function marked ``xt.kernel``."""
     from xcc.targets.cpu.codegen import emit_object
 
@@ -39,13 +42,13 @@ def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
                         report=(("stack", stack_bytes(module)),))
 
 
-def stack_bytes(module: Any) -> int:
+def stack_bytes(module: Module) -> int:
     """Bytes of the buffers that the functions of a module in the LLVM dialect have on the stack, together: a thread is
     in the kernel and in the body of its parallel loop at once."""
     return sum(_bytes(o) for o in ops_where(module, lambda o: o.name == "llvm.alloca"))
 
 
-def _bytes(alloca: Any) -> int:
+def _bytes(alloca: Operation) -> int:
     element, count = ir.TypeAttr(alloca.attributes["elem_type"]).value, alloca.operands[0].owner
     if isinstance(count, ir.Block) or count.name != "llvm.mlir.constant":
         return 0                # known in a run only

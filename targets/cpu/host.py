@@ -22,7 +22,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Value, ir
+from xcc.context import shared_context
 from xcc.passes.shared.values import index, op, scalar_attr
 from xcc.passes.upstream import Upstream
 from xcc.runtime.arena import walk
@@ -55,7 +56,7 @@ _COMMUNICATE = """llvm.mlir.global external @xcc_communicate() : !llvm.ptr {
 def host_program(program: Program) -> str:
     """LLVM IR text of ``xcc_main``, and of ``xcc_setup`` and ``xcc_plan`` where they have work, for `program`."""
     functions = {"xcc_main": program.body} | ({"xcc_setup": program.setup} if program.setup else {})
-    with ir.Context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         empty = [f"func.func @{name}(%buffers: !llvm.ptr, %symbols: !llvm.ptr) -> i32 {{\n"
                  "  %zero = arith.constant 0 : i32\n  return %zero : i32\n}" for name in functions]
         dims = [d for i in program.outputs for d in program.buffers[i].shape]
@@ -70,7 +71,7 @@ def host_program(program: Program) -> str:
         return lowered(module)
 
 
-def lowered(module: Any) -> str:
+def lowered(module: Module) -> str:
     """LLVM IR text of a `module` of host functions; buffers of fixed shapes are plain pointers."""
     Upstream(pipeline=_LOWERING).run(module, None)  # type: ignore[arg-type]
     return llvm_ir(module)
@@ -79,7 +80,7 @@ def lowered(module: Any) -> str:
 class _Host(HostMemory):
     """Writes one function. `declared`: the kernels that `module` declares so far."""
 
-    def __init__(self, program: Program, module: Any, arguments: list[Any], declared: set[str]) -> None:
+    def __init__(self, program: Program, module: Module, arguments: list[Value], declared: set[str]) -> None:
         super().__init__(program, arguments)
         self.module = module
         self.declared = declared
@@ -87,7 +88,7 @@ class _Host(HostMemory):
         self.codes = {id(s): n for n, s in enumerate(requirements(program), 1)}
         self.places = {id(s): n for n, s in enumerate(collectives(program))}
 
-    def whole(self, block: Any, body: Sequence[Statement]) -> None:
+    def whole(self, block: Block, body: Sequence[Statement]) -> None:
         """`body` as a function, whose only `block` returns 0: each stretch that ends with what can fail in a block."""
         if not any(map(self._can_fail, body)):
             with ir.InsertionPoint.at_block_terminator(block):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Type, Value, ir
 from xcc.passes.shared.dims import emit_dim
 from xcc.passes.shared.values import op
 from xcc.runtime.native_program import symbol_names
@@ -20,13 +20,13 @@ FLOATS = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "f8E4M3FN": 
 class HostMemory:
     """Reads and writes the memory of `program`; `arguments` of a function are the tables of buffers and of symbols."""
 
-    def __init__(self, program: Program, arguments: list[Any]) -> None:
+    def __init__(self, program: Program, arguments: list[Value]) -> None:
         self.program = program
         self.buffers, self.symbols = arguments
         self.ptr, self.i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
         self.slots = {name: i for i, name in enumerate(symbol_names(program))}
 
-    def element(self, base: Any, i: Any, elem: Any) -> Any:
+    def element(self, base: Value, i: Value | int, elem: Type) -> Value:
         """The address of element `i` (an int or an i64 value) of an array of `elem`."""
         i32 = ir.IntegerType.get_signless(32)
         static = i if isinstance(i, int) else -(1 << 31)
@@ -34,23 +34,23 @@ class HostMemory:
                   rawConstantIndices=ir.DenseI32ArrayAttr.get([static]), elem_type=ir.TypeAttr.get(elem),
                   noWrapFlags=ir.IntegerAttr.get(i32, 0))
 
-    def load(self, address: Any, t: Any) -> Any:
+    def load(self, address: Value, t: Type) -> Value:
         return op("llvm.load", [t], [address], ordering=ir.IntegerAttr.get(self.i64, 0))
 
     def store(self, value: Any, address: Any) -> None:
         op("llvm.store", [], [value, address], ordering=ir.IntegerAttr.get(self.i64, 0))
 
-    def dim(self, d: Dim) -> Any:
+    def dim(self, d: Dim) -> Value:
         """The value of `d` as i64."""
         index_type = ir.IndexType.get()
         env = {s: op("arith.index_cast", [index_type], [self.load(self.slot(s), self.i64)])
                for s in symbolic.symbols_of(d)}
         return op("arith.index_cast", [self.i64], [emit_dim(d, env)])
 
-    def slot(self, symbol: str) -> Any:
+    def slot(self, symbol: str) -> Value:
         return self.element(self.symbols, self.slots[symbol], self.i64)
 
-    def address(self, buffer: int) -> Any:
+    def address(self, buffer: int) -> Value:
         b = self.program.buffers[buffer]
         if b.kind != "alias":
             return self.load(self.element(self.buffers, buffer, self.ptr), self.ptr)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.front import whole_pipeline
+
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
 
 SINGLE = 48         # operations in the time of an element of a gather: vectors of two units for a cycle and a half
 LAUNCH = 10000      # operations in the 0.1 us of a call of a kernel
@@ -61,7 +64,7 @@ def kernel_pipeline() -> Pipeline:
     return Pipeline(vector_stages())
 
 
-def pipeline(options: Any) -> Pipeline:
+def pipeline(options: CompileOptions) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return whole_pipeline(
         vector_stages(),

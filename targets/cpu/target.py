@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.passes.legal_ops import TILES
 from xcc.targets.base import Chip, KernelBinary, Target
 from xcc.targets.cpu import chip as cpu_chip
 
 if TYPE_CHECKING:
+    from xcc.options import CompileOptions
+    from xcc.passes.pipeline import Pipeline
     from xcc.runtime.program import Program
 
 
-def _pipeline(options: Any) -> Any:
+def _pipeline(options: CompileOptions) -> Pipeline:
     from xcc.targets.cpu.pipeline import pipeline
 
     return pipeline(options)
 
 
-def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
+def _emit_kernel(module: Module, chip: Chip, options: CompileOptions) -> KernelBinary:
     from xcc.targets.cpu.emit import emit_kernel
 
     return emit_kernel(module, chip, options)
 
 
-def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
+def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: CompileOptions) -> dict[str, bytes]:
     """``kernels/model.so``: every kernel, the host program, the thread pool; ``kernels/cpu.json``: what it needs, how
     many bytes of stack, and whether a kernel has work for several threads."""
     if "apple" in chip.triple:

@@ -7,10 +7,10 @@ import subprocess
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import Operation, ir
+from xcc._mlir import Module, Operation, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.gpu.early_launch import EARLY
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
@@ -19,13 +19,16 @@ from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
 from xcc.targets.nvptx.packed_adds import without_packed_adds
 from xcc.targets.nvptx.ptxas import find_ptxas
 
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
+
 __all__ = ["assemble", "code_file", "emit_kernel", "ptx_of"]
 
 SHARED_ALIGNMENT = 1024     # bytes: the period of the swizzles that wgmma reads
 DEVICE_ATTRIBUTES = ("gpu.", "xcc.", "xt.")
 
 
-def emit_kernel(module: Any, chip: Chip, options: Any = None) -> KernelBinary:
+def emit_kernel(module: Module, chip: Chip, options: CompileOptions | None = None) -> KernelBinary:
     """PTX, or a cubin with its report of registers and spills where ptxas is found, of one kernel's functions."""
     launches = []
     symbols: list[str] = []
@@ -61,7 +64,7 @@ def code_file(text: str, chip: Chip, kind: str) -> bytes:
     return assemble(ptx, chip.name)[0]
 
 
-def kernels_of(module: Any) -> list[Any]:
+def kernels_of(module: Module) -> list[Operation]:
     """The kernel functions, in launch order."""
     found = []
     for op in module.body.operations:
@@ -71,7 +74,7 @@ def kernels_of(module: Any) -> list[Any]:
     return found
 
 
-def device_module(module: Any) -> Any:
+def device_module(module: Module) -> Module:
     """A plain module of the gpu.modules' content, as LLVM translation wants it."""
     with module.context, ir.Location.unknown():
         flat = ir.Module.create()
@@ -108,7 +111,7 @@ def target_machine(chip: Chip) -> Any:
     return llvm.Target.from_triple(chip.triple).create_target_machine(cpu=chip.cpu, features=chip.features, opt=3)
 
 
-def ptx_of(module: Any, chip: Chip) -> str:
+def ptx_of(module: Module, chip: Chip) -> str:
     """The PTX text of a module at stage nvvm."""
     return _assembly(_parsed(llvm_ir(device_module(module)), chip), chip)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc.targets.base import Chip, KernelBinary
 
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
+    from xcc.runtime.program import Program
 
-def link(program: Any, kernels: tuple[KernelBinary, ...], chip: Chip, options: Any) -> dict[str, bytes]:
+
+def link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: CompileOptions) -> dict[str, bytes]:
     """Path -> content; xcc.runtime.cuda loads each as a module."""
     return {f"kernels/{k.name}.{k.format}": k.blob for k in kernels} | {
         f"kernels/{k.name}.ptx": k.portable for k in kernels if k.portable}

@@ -1,4 +1,4 @@
-"""Sums, gathers and exchanges over GPUs that map each other's memory, each one kernel of LLVM dialect.
+"""Sums, gathers and exchanges over GPUs that map each other's memory, each one kernel.
 
 Each block pushes its part of the source into the windows of the others, says so by a flag there, waits for theirs, and
 adds what came to its own, in the order of the ranks, so that all have the same bits, or puts all of it in their order.
@@ -10,20 +10,28 @@ A window: FLAGS bytes of flags, one of i32 for each rank and block, then in each
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from xcc._mlir import ir
-from xcc.passes.gpu.early_launch import TEXT
+from xcc._mlir import Module, Type, Value, arith_d, ir, llvm_d, nvvm_d, scf_d
+from xcc.passes.base import PassContext
+from xcc.passes.gpu.early_launch import EarlyLaunch
+from xcc.passes.gpu.layout.registers import guarded
+from xcc.passes.shared.values import splat_constant
+from xcc.passes.upstream import Upstream
 from xcc.runtime.arena import walk
 from xcc.runtime.peer_collectives import BLOCKS, EARLY, FLAGS, THREADS, kernel_name
 from xcc.runtime.peer_places import SWAP
 from xcc.runtime.program import Collective, Program
 from xcc.targets.base import Chip, KernelBinary
 
-__all__ = ["collective_kernels", "exchange_text", "gather_text", "meeting_text", "sum_text"]
+__all__ = ["collective_kernels"]
 
-_LANES = {"f32": 4, "f16": 8, "bf16": 8}
+_LOWERING = Upstream(pipeline="convert-scf-to-cf,canonicalize,convert-to-llvm,reconcile-unrealized-casts")
+_BYTES = 16         # of a vector
 _POLLS = 1023       # reads of a flag between looks at whether the run was given up
+_I, _Order = arith_d.CmpIPredicate, llvm_d.AtomicOrdering
 
 
 def collective_kernels(program: Program, chip: Chip, options: Any) -> tuple[KernelBinary, ...]:
@@ -32,241 +40,227 @@ def collective_kernels(program: Program, chip: Chip, options: Any) -> tuple[Kern
 
     found = {(s.kind, s.combine, program.buffers[s.source].dtype)
              for s in walk(program.body) if isinstance(s, Collective)}
-    texts = [sum_text(dtype) for dtype in _LANES if ("all_reduce", "add", dtype) in found]
-    if any(kind == "all_gather" for kind, *_ in found):
-        texts.append(gather_text())
-    if any(isinstance(s, Collective) and s.kind == "permute" and s.pairs == SWAP for s in walk(program.body)):
-        texts += [exchange_text(), meeting_text(chip.early_launch)]
-    with ir.Context() as context, ir.Location.unknown():
-        context.allow_unregistered_dialects = True
-        return tuple(emit_kernel(ir.Module.parse(text), chip, options) for text in texts)
+    with ir.Context(), ir.Location.unknown():
+        modules = [_pushed(kernel_name("all_reduce", "add", dtype), partial(_Push.sum, dtype=dtype))
+                   for dtype in ("f32", "f16", "bf16") if ("all_reduce", "add", dtype) in found]
+        if any(kind == "all_gather" for kind, *_ in found):
+            modules.append(_pushed(kernel_name("all_gather", "", ""), _Push.gather))
+        if any(isinstance(s, Collective) and s.kind == "permute" and s.pairs == SWAP for s in walk(program.body)):
+            modules += [_pushed(kernel_name("permute", "", ""), None), _meeting(chip)]
+        return tuple(emit_kernel(module, chip, options) for module in modules)
 
 
-def sum_text(dtype: str) -> str:
+def _pushed(name: str, use: Callable[[_Push], None] | None) -> Module:
     """``kernel(source, target, windows, epochs, given_up, count, place, ranks, slot)``: `windows` has the address of
     each rank's, `epochs` one of i32 a block, `given_up` is not 0 when nobody is to wait any more; `count` is in vectors
-    of 16 bytes, `slot` in bytes."""
-    vector, wide = f"vector<{_LANES[dtype]}x{dtype}>", f"vector<{_LANES[dtype]}xf32>"
-    extend, narrow = ("fpext", "fptrunc") if vector != wide else ("bitcast", "bitcast")
-    use = _SUM.format(vector=vector, wide=wide, extend=extend, narrow=narrow, take=_TAKE)
-    return _text(kernel_name("all_reduce", "add", dtype), use)
+    of 16 bytes, `slot` in bytes. use: makes the target of what came. Without it the kernel has no use for the target:
+    the source goes to the others' windows, `slot` bytes behind their beginning."""
+    def build(*arguments: Value) -> None:
+        push = _Push(*arguments)
+        push.send(apart=use is not None)
+        push.meet()
+        if use is not None:
+            use(push)
+        push.count_epoch()
+
+    return _kernel(name, [_pointer()] * 5 + [_bits(64)] * 4, BLOCKS, THREADS, build)
 
 
-def gather_text() -> str:
-    """The same arguments; the target has room for all."""
-    return _text(kernel_name("all_gather", "", ""), _GATHER.format(take=_TAKE))
-
-
-def exchange_text() -> str:
-    """The same arguments, of which it has no use for the target: the source goes to the others' windows, `slot` bytes
-    behind their beginning."""
-    return _text(kernel_name("permute", "", ""), "    llvm.br ^done\n", "llvm.add %slot, %c0 : i64")
-
-
-def meeting_text(early: bool) -> str:
+def _meeting(chip: Chip) -> Module:
     """``kernel(told, awaited, epochs, given_up)``: says in the other rank's flag `told` that this one has come, with
-    all that kernels before it wrote, and waits until its own flag says so of the other. early: it may be launched
-    before the kernel ahead of it has ended."""
-    name = kernel_name("meeting", "", "") + (EARLY if early else "")
-    return _MEET.format(name=name, polls=_POLLS, wait=_WAIT, depends=_DEPENDS if early else "",
-                        mark=" xcc.early," if early else "")
+    all that kernels before it wrote, and waits until its own flag says so of the other. Where the chip can, it may be
+    launched before the kernel ahead of it has ended."""
+    def build(told: Value, awaited: Value, epochs: Value, given_up: Value) -> None:
+        epoch = arith_d.addi(_load(_bits(32), epochs), _int(1, 32))
+        _store(epoch, told, ordering=_Order.release)
+        _store(epoch, epochs)
+        _wait(awaited, epoch, given_up)
+
+    name = kernel_name("meeting", "", "") + (EARLY if chip.early_launch else "")
+    module = _kernel(name, [_pointer()] * 4, 1, 1, build)
+    EarlyLaunch().run(module, PassContext(chip=chip))
+    return module
 
 
-def _text(name: str, use: str, sent: str = "llvm.add %sent0, %flags : i64") -> str:
-    return _MEETING.format(name=name, use=use, sent=sent, wait=_WAIT, blocks=BLOCKS, threads=THREADS, flags=FLAGS,
-                           polls=_POLLS)
+def _kernel(name: str, arguments: Sequence[Type], blocks: int, threads: int, build: Callable[..., None]) -> Module:
+    """A module with the kernel `name`, whose code `build` makes of its arguments."""
+    module, types = ir.Module.create(), ", ".join(map(str, arguments))
+    attributes = {
+        "sym_name": ir.StringAttr.get(name), "nvvm.kernel": ir.UnitAttr.get(),
+        "function_type": ir.TypeAttr.get(ir.Type.parse(f"!llvm.func<void ({types})>")),
+        "nvvm.maxntid": ir.DenseI32ArrayAttr.get([threads, 1, 1]),
+        "xcc.grid": ir.StringAttr.get(str(blocks)), "xcc.shared_bytes": ir.IntegerAttr.get(_bits(64), 0)}
+    with ir.InsertionPoint(module.body):
+        outer = ir.Operation.create("gpu.module", regions=1, attributes={"sym_name": ir.StringAttr.get("peers")})
+    with ir.InsertionPoint(outer.regions[0].blocks.append()):
+        function = ir.Operation.create("llvm.func", regions=1, attributes=attributes)
+    with ir.InsertionPoint(function.regions[0].blocks.append(*arguments)) as entry:
+        build(*entry.block.arguments)
+        llvm_d.return_()
+    _LOWERING.run(module, PassContext())
+    return module
 
 
-_DEPENDS = f"""    llvm.inline_asm has_side_effects "{TEXT}", "~{{memory}}" : () -> ()
-"""
-_WAIT = """    llvm.br ^wait(%zero : i32)
-  ^wait(%n: i32):
-    %seen = llvm.load %awaited atomic acquire {alignment = 4 : i64} : !llvm.ptr<1> -> i32
-    %ahead = llvm.sub %seen, %epoch : i32
-    %there_now = llvm.icmp "sge" %ahead, %zero : i32
-    llvm.cond_br %there_now, ^met, ^poll
-  ^poll:
-    %n1 = llvm.add %n, %one : i32
-    %phase = llvm.and %n1, %polls : i32
-    %looks = llvm.icmp "eq" %phase, %zero : i32
-    llvm.cond_br %looks, ^look, ^wait(%n1 : i32)
-  ^look:
-    %up = llvm.load volatile %given_up : !llvm.ptr<1> -> i32
-    %goes_on = llvm.icmp "eq" %up, %zero : i32
-    llvm.cond_br %goes_on, ^wait(%n1 : i32), ^met
-"""
-"""Waits until %awaited says %epoch, or the run was given up; goes on at ^met."""
+class _Push:
+    """One thread's code; its methods build at the insertion point, in the order in which they stand here."""
 
-_MEET = """
-gpu.module @peers {{
-  llvm.func @{name}(%told: !llvm.ptr<1>, %awaited: !llvm.ptr<1>, %epochs: !llvm.ptr<1>, %given_up: !llvm.ptr<1>)
-      attributes {{nvvm.kernel, nvvm.maxntid = array<i32: 1, 1, 1>,{mark} xcc.grid = "1",
-                  xcc.shared_bytes = 0 : i64}} {{
-    %one = llvm.mlir.constant(1 : i32) : i32
-    %zero = llvm.mlir.constant(0 : i32) : i32
-    %polls = llvm.mlir.constant({polls} : i32) : i32
-{depends}    %last = llvm.load %epochs : !llvm.ptr<1> -> i32
-    %epoch = llvm.add %last, %one : i32
-    llvm.store %epoch, %told atomic release {{alignment = 4 : i64}} : i32, !llvm.ptr<1>
-    llvm.store %epoch, %epochs : i32, !llvm.ptr<1>
-{wait}  ^met:
-    llvm.return
-  }}
-}}
-"""
-_MEETING = """
-gpu.module @peers {{
-  llvm.func @{name}(%source: !llvm.ptr<1>, %target: !llvm.ptr<1>, %windows: !llvm.ptr<1>, %epochs: !llvm.ptr<1>,
-      %given_up: !llvm.ptr<1>, %count: i64, %place: i64, %ranks: i64, %slot: i64)
-      attributes {{nvvm.kernel, nvvm.maxntid = array<i32: {threads}, 1, 1>, xcc.grid = "{blocks}",
-                  xcc.shared_bytes = 0 : i64}} {{
-    %c0 = llvm.mlir.constant(0 : i64) : i64
-    %c1 = llvm.mlir.constant(1 : i64) : i64
-    %c4 = llvm.mlir.constant(4 : i64) : i64
-    %c16 = llvm.mlir.constant(16 : i64) : i64
-    %blocks = llvm.mlir.constant({blocks} : i64) : i64
-    %flags = llvm.mlir.constant({flags} : i64) : i64
-    %stride = llvm.mlir.constant({blocks} : i64) : i64
-    %threads = llvm.mlir.constant({threads} : i64) : i64
-    %step = llvm.mul %stride, %threads : i64
-    %one = llvm.mlir.constant(1 : i32) : i32
-    %zero = llvm.mlir.constant(0 : i32) : i32
-    %polls = llvm.mlir.constant({polls} : i32) : i32
-    %tid32 = nvvm.read.ptx.sreg.tid.x : i32
-    %bid32 = nvvm.read.ptx.sreg.ctaid.x : i32
-    %tid = llvm.zext %tid32 : i32 to i64
-    %bid = llvm.zext %bid32 : i32 to i64
-    %first0 = llvm.mul %bid, %threads : i64
-    %first = llvm.add %first0, %tid : i64
-    %epoch_at = llvm.getelementptr %epochs[%bid] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
-    %last = llvm.load %epoch_at : !llvm.ptr<1> -> i32
-    %epoch = llvm.add %last, %one : i32
-    %odd = llvm.and %epoch, %one : i32
-    %half = llvm.zext %odd : i32 to i64
-    %before = llvm.mul %half, %ranks : i64
-    %own_at = llvm.getelementptr %windows[%place] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
-    %own64 = llvm.load %own_at : !llvm.ptr<1> -> i64
-    %own = llvm.inttoptr %own64 : i64 to !llvm.ptr<1>
-    %sender = llvm.add %before, %place : i64
-    %sent0 = llvm.mul %sender, %slot : i64
-    %sent = {sent}
-    llvm.br ^send(%first : i64)
-  ^send(%i: i64):
-    %more = llvm.icmp "slt" %i, %count : i64
-    llvm.cond_br %more, ^read, ^sent
-  ^read:
-    %at = llvm.mul %i, %c16 : i64
-    %from = llvm.getelementptr %source[%at] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    %value = llvm.load %from {{alignment = 16 : i64}} : !llvm.ptr<1> -> vector<4xi32>
-    %behind = llvm.add %sent, %at : i64
-    llvm.br ^to(%c0 : i64)
-  ^to(%r: i64):
-    %others = llvm.icmp "slt" %r, %ranks : i64
-    llvm.cond_br %others, ^other, ^next
-  ^other:
-    %self = llvm.icmp "eq" %r, %place : i64
-    llvm.cond_br %self, ^pushed, ^push
-  ^push:
-    %peer_at = llvm.getelementptr %windows[%r] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
-    %peer64 = llvm.load %peer_at : !llvm.ptr<1> -> i64
-    %peer = llvm.inttoptr %peer64 : i64 to !llvm.ptr<1>
-    %there = llvm.getelementptr %peer[%behind] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    llvm.store %value, %there {{alignment = 16 : i64}} : vector<4xi32>, !llvm.ptr<1>
-    llvm.br ^pushed
-  ^pushed:
-    %r1 = llvm.add %r, %c1 : i64
-    llvm.br ^to(%r1 : i64)
-  ^next:
-    %i1 = llvm.add %i, %step : i64
-    llvm.br ^send(%i1 : i64)
-  ^sent:
-    llvm.fence release
-    nvvm.barrier
-    %is_rank = llvm.icmp "slt" %tid, %ranks : i64
-    %is_other = llvm.icmp "ne" %tid, %place : i64
-    %speaks = llvm.and %is_rank, %is_other : i1
-    llvm.cond_br %speaks, ^say, ^met
-  ^say:
-    %told_at = llvm.getelementptr %windows[%tid] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
-    %told64 = llvm.load %told_at : !llvm.ptr<1> -> i64
-    %told = llvm.inttoptr %told64 : i64 to !llvm.ptr<1>
-    %mine0 = llvm.mul %place, %blocks : i64
-    %mine = llvm.add %mine0, %bid : i64
-    %flag = llvm.getelementptr %told[%mine] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
-    llvm.store %epoch, %flag atomic release {{alignment = 4 : i64}} : i32, !llvm.ptr<1>
-    %theirs0 = llvm.mul %tid, %blocks : i64
-    %theirs = llvm.add %theirs0, %bid : i64
-    %awaited = llvm.getelementptr %own[%theirs] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
-{wait}  ^met:
-    nvvm.barrier
-    llvm.fence acquire
-{use}  ^done:
-    %is_first = llvm.icmp "eq" %tid, %c0 : i64
-    llvm.cond_br %is_first, ^count, ^end
-  ^count:
-    llvm.store %epoch, %epoch_at : i32, !llvm.ptr<1>
-    llvm.br ^end
-  ^end:
-    llvm.return
-  }}
-}}
-"""
-_TAKE = """%is_own = llvm.icmp "eq" %q, %place : i64
-    %came0 = llvm.add %before, %q : i64
-    %came1 = llvm.mul %came0, %slot : i64
-    %came2 = llvm.add %came1, %flags : i64
-    %came_at = llvm.getelementptr %own[%came2] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    %whose = llvm.select %is_own, %source, %came_at : i1, !llvm.ptr<1>
-    %place_at = llvm.getelementptr %whose[%here] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    %raw = llvm.load volatile %place_at {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-    %q1 = llvm.add %q, %c1 : i64"""
-"""Reads vector %j, %here in bytes, of rank %q."""
+    def __init__(self, source: Value, target: Value, windows: Value, epochs: Value, given_up: Value, count: Value,
+                 place: Value, ranks: Value, slot: Value) -> None:
+        self.source, self.target, self.windows, self.given_up = source, target, windows, given_up
+        self.vectors, self.place, self.ranks, self.slot = count, place, ranks, slot
+        numbers = [read(results=[_bits(32)]) for read in (nvvm_d.read_ptx_sreg_tid_x, nvvm_d.read_ptx_sreg_ctaid_x)]
+        self.thread, self.block = (arith_d.extui(_bits(64), number) for number in numbers)
+        self.first = arith_d.addi(arith_d.muli(self.block, _int(THREADS)), self.thread)
+        self.counted = _at(epochs, self.block, _bits(32))
+        self.epoch = arith_d.addi(_load(_bits(32), self.counted), _int(1, 32))
+        half = arith_d.extui(_bits(64), arith_d.andi(self.epoch, _int(1, 32)))
+        self.before = arith_d.muli(half, ranks)         # slots before this epoch's half
+        self.own = self.window(place)
 
-_SUM = """    llvm.br ^use(%first : i64)
-  ^use(%j: i64):
-    %left = llvm.icmp "slt" %j, %count : i64
-    llvm.cond_br %left, ^add, ^done
-  ^add:
-    %here = llvm.mul %j, %c16 : i64
-    %nothing = llvm.mlir.constant(dense<0.0> : {wide}) : {wide}
-    llvm.br ^rank(%c0, %nothing : i64, {wide})
-  ^rank(%q: i64, %a: {wide}):
-    %some = llvm.icmp "slt" %q, %ranks : i64
-    llvm.cond_br %some, ^take, ^write
-  ^take:
-    {take}
-    %v = llvm.bitcast %raw : vector<4xi32> to {vector}
-    %w = llvm.{extend} %v : {vector} to {wide}
-    %s0 = llvm.fadd %a, %w : {wide}
-    llvm.br ^rank(%q1, %s0 : i64, {wide})
-  ^write:
-    %y = llvm.{narrow} %a : {wide} to {vector}
-    %out = llvm.bitcast %y : {vector} to vector<4xi32>
-    %to_at = llvm.getelementptr %target[%here] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    llvm.store %out, %to_at {{alignment = 16 : i64}} : vector<4xi32>, !llvm.ptr<1>
-    %j1 = llvm.add %j, %step : i64
-    llvm.br ^use(%j1 : i64)
-"""
+    def window(self, rank: Value) -> Any:
+        return llvm_d.inttoptr(_pointer(), _load(_bits(64), _at(self.windows, rank, _bits(64))))
 
-_GATHER = """    %size = llvm.mul %count, %c16 : i64
-    llvm.br ^use(%first : i64)
-  ^use(%j: i64):
-    %left = llvm.icmp "slt" %j, %count : i64
-    llvm.cond_br %left, ^vector, ^done
-  ^vector:
-    %here = llvm.mul %j, %c16 : i64
-    llvm.br ^rank(%c0 : i64)
-  ^rank(%q: i64):
-    %some = llvm.icmp "slt" %q, %ranks : i64
-    llvm.cond_br %some, ^take, ^after
-  ^take:
-    {take}
-    %part = llvm.mul %q, %size : i64
-    %behind_it = llvm.add %part, %here : i64
-    %to_at = llvm.getelementptr %target[%behind_it] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
-    llvm.store %raw, %to_at {{alignment = 16 : i64}} : vector<4xi32>, !llvm.ptr<1>
-    llvm.br ^rank(%q1 : i64)
-  ^after:
-    %j1 = llvm.add %j, %step : i64
-    llvm.br ^use(%j1 : i64)
-"""
+    def came(self, rank: Value) -> Any:
+        """Where in a window that lies which `rank` sent."""
+        return arith_d.addi(arith_d.muli(arith_d.addi(self.before, rank), self.slot), _int(FLAGS))
+
+    def each_vector(self, body: Callable[[Any], None]) -> None:
+        """`body` of the place in bytes of each of this thread's vectors."""
+        _loop(self.first, self.vectors, _int(BLOCKS * THREADS), lambda i: body(arith_d.muli(i, _int(_BYTES))))
+
+    def send(self, apart: bool) -> None:
+        """apart: into this rank's slot of a half; else `slot` bytes behind the beginning."""
+        begin = self.came(self.place) if apart else self.slot
+
+        def push(at: Any) -> None:
+            value = _load(_words(), _at(self.source, at))
+            there = arith_d.addi(begin, at)
+            _loop(_int(0), self.ranks, _int(1), lambda rank: guarded(
+                arith_d.cmpi(_I.ne, rank, self.place), lambda: _store(value, _at(self.window(rank), there))))
+
+        self.each_vector(push)
+
+    def meet(self) -> None:
+        """What this block sent is there before its flags say so; what the others' blocks sent is there behind it."""
+        llvm_d.fence(_Order.release)
+        nvvm_d.barrier()
+        speaks = arith_d.andi(arith_d.cmpi(_I.slt, self.thread, self.ranks),
+                              arith_d.cmpi(_I.ne, self.thread, self.place))
+        guarded(speaks, self._speak)
+        nvvm_d.barrier()
+        llvm_d.fence(_Order.acquire)
+
+    def _speak(self) -> None:
+        """With the rank of this thread's number."""
+        told, own = self.window(self.thread), self.own
+        _store(self.epoch, self._flag(told, self.place), ordering=_Order.release)
+        _wait(self._flag(own, self.thread), self.epoch, self.given_up)
+
+    def _flag(self, window: Any, rank: Value) -> Any:
+        return _at(window, arith_d.addi(arith_d.muli(rank, _int(BLOCKS)), self.block), _bits(32))
+
+    def take(self, rank: Value, at: Any) -> Any:
+        """The vector `at` of what `rank` sent, past the first cache; of this one, of the source."""
+        is_own = arith_d.cmpi(_I.eq, rank, self.place)
+        whose = arith_d.select(is_own, self.source, _at(self.own, self.came(rank)))
+        return _load(_words(), _at(whose, at), volatile_=True)
+
+    def sum(self, dtype: str) -> None:
+        """The target is the sum of all, made in f32 in the order of the ranks."""
+        kind = ir.Type.parse(dtype)
+        lanes = 8 * _BYTES // kind.width
+        narrow, wide = (ir.VectorType.get([lanes], t) for t in (kind, ir.F32Type.get()))
+
+        def add(at: Any) -> None:
+            def one(rank: Any, total: Any) -> Any:
+                value = arith_d.bitcast(narrow, self.take(rank, at))
+                return arith_d.addf(total, value if narrow == wide else arith_d.extf(wide, value))
+
+            total = _loop(_int(0), self.ranks, _int(1), one, splat_constant(wide, 0.0))
+            total = total if narrow == wide else arith_d.truncf(narrow, total)
+            _store(arith_d.bitcast(_words(), total), _at(self.target, at))
+
+        self.each_vector(add)
+
+    def gather(self) -> None:
+        """The target, which has room for all, is what the ranks sent, one behind the other."""
+        size = arith_d.muli(self.vectors, _int(_BYTES))
+
+        def put(at: Any) -> None:
+            _loop(_int(0), self.ranks, _int(1), lambda rank: _store(
+                self.take(rank, at), _at(self.target, arith_d.addi(arith_d.muli(rank, size), at))))
+
+        self.each_vector(put)
+
+    def count_epoch(self) -> None:
+        guarded(arith_d.cmpi(_I.eq, self.thread, _int(0)), lambda: _store(self.epoch, self.counted))
+
+
+def _wait(awaited: Any, epoch: Any, given_up: Value) -> None:
+    """Waits until the flag `awaited` says `epoch`, or the run was given up."""
+    kind, zero = _bits(32), _int(0, 32)
+    loop = scf_d.WhileOp([kind], [zero])
+    with ir.InsertionPoint(loop.before.blocks.append(kind)):
+        (n,) = loop.before.blocks[0].arguments
+        seen = _load(kind, awaited, ordering=_Order.acquire)
+        late = arith_d.cmpi(_I.slt, arith_d.subi(seen, epoch), zero)
+        polled = arith_d.addi(n, _int(1, 32))
+        goes_on = _where(late, lambda: _where(
+            arith_d.cmpi(_I.eq, arith_d.andi(polled, _int(_POLLS, 32)), zero),
+            lambda: arith_d.cmpi(_I.eq, _load(kind, given_up, volatile_=True), zero), late), late)
+        scf_d.ConditionOp(goes_on, [polled])
+    with ir.InsertionPoint(loop.after.blocks.append(kind)):
+        scf_d.YieldOp(loop.after.blocks[0].arguments)
+
+
+def _loop(begin: Any, end: Any, step: Any, body: Callable[..., Any], *carried: Any) -> Any:
+    """`body` of each number, and of what the one before it made."""
+    loop = scf_d.ForOp(begin, end, step, carried)
+    with ir.InsertionPoint(loop.body):
+        made = body(*loop.body.arguments)
+        scf_d.YieldOp([made] if carried else [])
+    return loop.results[0] if carried else None
+
+
+def _where(condition: Any, make: Callable[[], Any], otherwise: Any) -> Any:
+    """What `make` gives, which is evaluated where the condition holds."""
+    branch = scf_d.IfOp(condition, [otherwise.type], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        scf_d.YieldOp([make()])
+    with ir.InsertionPoint(branch.else_block):
+        scf_d.YieldOp([otherwise])
+    return branch.results[0]
+
+
+def _bits(width: int) -> Any:
+    return ir.IntegerType.get_signless(width)
+
+
+def _pointer() -> Any:
+    return ir.Type.parse("!llvm.ptr<1>")
+
+
+def _words() -> Any:
+    return ir.VectorType.get([_BYTES // 4], _bits(32))
+
+
+def _int(value: int, width: int = 64) -> Any:
+    return arith_d.constant(_bits(width), ir.IntegerAttr.get(_bits(width), value))
+
+
+def _at(base: Any, place: Any, kind: Any = None) -> Any:
+    """The address of element `place` of an array of `kind`; of bytes where nothing is said."""
+    wraps = ir.IntegerAttr.get(_bits(32), 0)
+    return llvm_d.getelementptr(_pointer(), base, [place], [-1 << 31], kind or _bits(8), wraps)
+
+
+def _load(kind: Any, at: Any, **how: Any) -> Any:
+    return llvm_d.load(kind, at, alignment=_alignment(kind), **how)
+
+
+def _store(value: Any, at: Any, **how: Any) -> None:
+    llvm_d.store(value, at, alignment=_alignment(value.type), **how)
+
+
+def _alignment(kind: Any) -> int:
+    return _BYTES if kind == _words() else kind.width // 8

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc.passes.base import parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread_stage
+
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
 
 
 def gpu_stages() -> tuple[Stage, ...]:
@@ -44,6 +47,6 @@ def kernel_pipeline() -> Pipeline:
     return Pipeline(gpu_stages())
 
 
-def pipeline(options: Any) -> Pipeline:
+def pipeline(options: CompileOptions) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return gpu_pipeline(gpu_stages())

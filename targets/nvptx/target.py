@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from xcc._mlir import Module
 from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.base import Chip, KernelBinary, Target
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.driver import default_chip
 from xcc.targets.nvptx.link import link
 
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
+    from xcc.passes.pipeline import Pipeline
+    from xcc.runtime.program import Program
 
-def _pipeline(options: Any) -> Any:
+
+def _pipeline(options: CompileOptions) -> Pipeline:
     from xcc.targets.nvptx.pipeline import pipeline
 
     return pipeline(options)
 
 
-def _emit_kernel(module: Any, chip: Chip, options: Any) -> KernelBinary:
+def _emit_kernel(module: Module, chip: Chip, options: CompileOptions) -> KernelBinary:
     from xcc.targets.nvptx.emit import emit_kernel
 
     return emit_kernel(module, chip, options)
@@ -29,7 +35,7 @@ def _code_file(text: str, chip: Chip, kind: str) -> bytes:
     return code_file(text, chip, kind)
 
 
-def _collective_kernels(program: Any, chip: Chip, options: Any) -> tuple[KernelBinary, ...]:
+def _collective_kernels(program: Program, chip: Chip, options: CompileOptions) -> tuple[KernelBinary, ...]:
     from xcc.targets.nvptx.peer_collectives import collective_kernels
 
     return collective_kernels(program, chip, options)

@@ -98,6 +98,37 @@ def failing(path: str) -> Any:
     return out
 
 
+def outliving(path: str) -> Any:
+    """Rank 1's second run is an error while rank 0 waits for it; rank 1 stays until rank 0's process has ended."""
+    model, said = xcc.load(path), f"{path}.rank0"
+    model.run({"x": np.ones(4, np.float32)})
+    if model.part.place.rank == 0:
+        with open(f"{said}.part", "w") as f:
+            f.write(str(os.getpid()))
+        os.rename(f"{said}.part", said)
+    try:
+        model.run({"x": np.ones(4, np.float64 if model.part.place.rank == 1 else np.float32)})
+    except xcc.UserError as e:
+        if model.part.place.rank == 0:
+            return str(e)
+        while not os.path.exists(said):
+            time.sleep(0.05)
+        with open(said) as f:
+            first = int(f.read())
+        while _runs(first):
+            time.sleep(0.05)
+        return str(e)
+    return "no error"
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def differing(path: str) -> Any:
     """Rank 1's inputs are larger."""
     model = xcc.load(path)

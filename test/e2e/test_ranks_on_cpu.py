@@ -52,6 +52,11 @@ def test_a_rank_whose_run_is_an_error_ends_the_others(tmp_path: Path) -> None:
     assert first[0].startswith("rank 0 of 2: rank 1 failed: ") and second[0].startswith(wrong)
 
 
+def test_a_rank_ends_before_the_one_that_it_waited_for(tmp_path: Path) -> None:
+    first, second = start("outliving", summing(tmp_path))
+    assert first == f"rank 0 of 2: rank 1 failed: {second}" and "element type is f64" in second
+
+
 def test_inputs_that_do_not_fit_each_other_are_refused(tmp_path: Path) -> None:
     for said in start("differing", summing(tmp_path)):
         assert "inputs of ranks 0 and 1 have shapes that do not fit each other" in said

@@ -56,6 +56,18 @@ def test_the_last_of_a_computed_number_broadcasts(part: Callable[..., Any]) -> N
     assert compilations(f, ((2, 224),), ((3, 64),), ((1, 17),), ((2, 0),), ((4, 30),))[2:] == [1, 2, 2]
 
 
+@pytest.mark.parametrize("part", [lambda x: x, lambda x: x[:, ::3], lambda x: torch.cat((x, x), 1)])
+def test_the_last_broadcasts_where_nothing_is_computed_between(part: Callable[..., Any]) -> None:
+    """By operators, by ops of three operands, by what expands, and in products."""
+    def f(x: Any) -> Any:
+        y = part(x)
+        last = y[:, -1:]
+        return (y / last, torch.where(y > 0, last, y), last.expand(-1, y.shape[1]) * 2, y.masked_fill(last > 0, 2.0),
+                torch.baddbmm(last[:, None], y[:, :, None], y[:, None]), last)
+
+    assert compilations(f, ((2, 6),), ((5, 9),), ((1, 4),), ((3, 1),), ((0, 3),), ((2, 0),)) == [1, 1, 1, 1, 1, 2]
+
+
 def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
     """The layout of a pool's result, whether a reshape copies; nor does it matter which sizes were equal at first."""
     def f(x: Any) -> Any:

@@ -1,12 +1,13 @@
-"""One rank of the tests in test_torch_ranks.py: ``python torch_rank_worker.py TASK FOLDER``, started by a launcher.
+"""One rank of the tests in test_torch_ranks.py: ``python torch_rank_worker.py TASK,TASK,... FOLDER``, by a launcher.
 
-What it prints is JSON. Models train three steps; what is compared are all parameters afterwards, with those of eager
-PyTorch on the same ranks and on one.
+What it prints is JSON, an answer a task. Models train three steps; what is compared are all parameters afterwards, with
+those of eager PyTorch on the same ranks and on one.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections import Counter
@@ -21,6 +22,7 @@ from torch import nn
 from torch.distributed import _functional_collectives as funcol
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -36,7 +38,7 @@ import xcc.torch
 from xcc.frontends.torch.call import BoxedCall
 from xcc.frontends.torch.group_calls import TorchGroups
 
-STEPS, WIDTH, HEADS = 3, 32, 4
+STEPS, WIDTH, HEADS, MICRO_BATCHES = 3, 32, 4, 4
 
 
 class Perceptron(nn.Module):
@@ -211,6 +213,40 @@ def sequence(_: str) -> Any:
     return compared(spread, 1)
 
 
+def pipeline(_: str) -> Any:
+    """A block a stage, the head behind the last, one forward and one backward at a time (1F1B). The largest distance of
+    the stage's parameters from one rank's after training; that of the losses, where they are known; what was counted.
+    """
+    def loss_of(y: Any, wanted: Any) -> Any:
+        return (y - wanted).square().mean()
+
+    batches = [(x, x.flip(1)[..., :8].contiguous()) for x in data((2 * MICRO_BATCHES, 6, WIDTH))]
+    one, whole, rank = made(Transformer), made(Transformer), dist.get_rank()
+    wanted = []
+    optimizer = torch.optim.SGD(one.parameters(), lr=0.1, momentum=0.9)
+    for x, target in batches:
+        loss = loss_of(one(x), target)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        wanted.append(loss.item())
+    part = nn.Sequential(whole.blocks[rank], *([whole.head] if rank else []))
+    torch._dynamo.reset()
+    stage = PipelineStage(COMPILERS["transformer"](part), rank, 2, torch.device("cpu"))
+    schedule = Schedule1F1B(stage, MICRO_BATCHES, loss_of)
+    optimizer = torch.optim.SGD(part.parameters(), lr=0.1, momentum=0.9)
+    apart = 0.0
+    with counted() as found:
+        for (x, target), loss in zip(batches, wanted, strict=True):
+            losses: list[Any] = []
+            schedule.step(**{"target": target, "losses": losses}) if rank else schedule.step(x)
+            optimizer.step()
+            optimizer.zero_grad()
+            apart = max(apart, abs(torch.stack(losses).mean().item() - loss) if rank else 0.0)
+    own = {n: p for n, p in whole.named_parameters() if any(p is q for q in part.parameters())}
+    return [distance(own, {n: p for n, p in one.named_parameters() if n in own}), apart, found]
+
+
 class Talk(nn.Module):
     """Each functional collective, among all ranks and in groups of one; weights differ from rank to rank."""
 
@@ -297,9 +333,14 @@ def refused(_: str) -> Any:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("XCC_THREADS", "1")       # ranks on one machine
+    torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        answer = globals()[sys.argv[1]](sys.argv[2])
-    print(json.dumps([answer, [str(w.message) for w in said if "xcc" in str(w.message)]]), flush=True)
+    answers = []
+    for task in sys.argv[1].split(","):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            answer = globals()[task](sys.argv[2])
+        answers.append([answer, [str(w.message) for w in said if "xcc" in str(w.message)]])
+    print(json.dumps(answers), flush=True)
     dist.destroy_process_group()

@@ -5,6 +5,7 @@ import numpy as np
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir
+from xcc.context import shared_context
 from xcc.dialects import xt
 from xcc.driver.split import strip_kernels
 from xcc.passes.base import PassContext
@@ -18,7 +19,7 @@ from xcc.weights import WeightStore
 
 def module_of(build, *types):
     """A module whose @main has arguments of `types` and returns what `build(*arguments)` does."""
-    context = xt.context()
+    context = shared_context()
     with context, ir.Location.unknown():
         module = ir.Module.create()
         kinds = [t.mlir() for t in types]

@@ -10,6 +10,7 @@ from linalg_exec import run_kernel
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir
+from xcc.context import shared_context
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
 from xcc.passes.xt_to_linalg.xt_to_linalg import XtToLinalg
@@ -33,7 +34,7 @@ def ints(*shape: int, low: int = -9, high: int = 10, dtype: Any = np.int32) -> A
 def build_kernel(body: Callable[..., Any], inputs: Sequence[Array],
                  dynamic: bool = False) -> tuple[Any, dict[str, int]]:
     """A module with the kernel @k; `dynamic` makes each size above 1 a symbol, equal sizes the same one."""
-    context = xt.context()
+    context = shared_context()
     env: dict[str, int] = {}
     with context, ir.Location.unknown():
         module = ir.Module.create()

@@ -92,7 +92,7 @@ def _spills(result: KernelResult) -> int:
 
 def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     """The kernel compiled once, its tiles made smaller so many times than the strategy's."""
-    from xcc.context import parse_module
+    from xcc.context import parse_module, shared_context
     from xcc.driver.plugins import load_plugin
     from xcc.driver.shared_buffers import shared_buffers, wanted_pairs
     from xcc.driver.stages import Clock, run_stage
@@ -107,7 +107,7 @@ def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     ir_text = job.text if job.options.keep_ir and job.stage == target.kept_stage else ""
     clock = Clock(at)
     ctx = PassContext(chip=job.chip, options=job.options, verbose=result.notes.append)
-    context = _context()
+    context = shared_context()
     module = parse_module(job.text, context, f"kernel '{job.name}'")
     wanted = wanted_pairs(module)
     for stage in _with_tiles(Pipeline.parse(job.pipeline), smaller):
@@ -133,22 +133,6 @@ def _with_tiles(pipeline: Pipeline, smaller: int) -> Pipeline:
 
     return Pipeline(tuple(replace(s, passes=tuple(replace(p, smaller=smaller) if isinstance(p, Configure) else p
                                                   for p in s.passes)) for s in pipeline)) if smaller else pipeline
-
-
-CONTEXT_KERNELS = 64
-"""Kernels that share a context: making one takes as long as a small kernel, and one never gives memory back."""
-
-_SHARED: list[Any] = [None, 0]
-
-
-def _context() -> Any:
-    """The context of the next kernel."""
-    from xcc.context import new_context
-
-    if _SHARED[0] is None or _SHARED[1] >= CONTEXT_KERNELS:
-        _SHARED[:] = new_context(), 0
-    _SHARED[1] += 1
-    return _SHARED[0]
 
 
 def write_frame(stream: BinaryIO, value: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, ir, parent_op
 from xcc.passes.gpu.assign.operand_patch import patch
@@ -16,6 +16,9 @@ from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.thread.scan import scan_layout
 from xcc.passes.gpu.thread.sort import SORT, sorted_layout
 
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
+
 __all__ = ["CONTRACTION", "NaturalLayouts", "scan_dim"]
 
 ANY, GATHER, MEMORY, SCAN, CONTRACTION = range(5)     # how strongly a layout is wanted
@@ -26,12 +29,12 @@ class NaturalLayouts:
     """Layouts of a kernel for workgroups of `threads`: a contraction takes its instruction's fragments, an access its
     coalesced form, other ops what their operands have."""
 
-    def __init__(self, chip: Any, threads: int, beside: int = 1) -> None:
+    def __init__(self, chip: Chip, threads: int, beside: int = 1) -> None:
         """`beside`: neighbours along the last dim but one of what a thread reads (see GpuPart)."""
         self.chip, self.threads, self.beside = chip, threads, beside
         self.warps = threads // chip.warp
-        self.known: dict[Any, Ranked] = {}
-        self._active: set[Any] = set()
+        self.known: dict[Value, Ranked] = {}
+        self._active: set[Value] = set()
 
     def of(self, value: Value) -> Ranked | None:
         """The layout that `value` has by itself and how strongly it is wanted."""
@@ -46,7 +49,7 @@ class NaturalLayouts:
             self.known[value] = found
         return found
 
-    def _best(self, values: list[Any]) -> Ranked | None:
+    def _best(self, values: list[Value]) -> Ranked | None:
         found = [n for n in (self.of(v) for v in values if is_vector(v)) if n is not None]
         return max(found, key=lambda n: n[1]) if found else None
 

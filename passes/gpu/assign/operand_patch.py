@@ -7,11 +7,14 @@ which is choosing their order or, below 32 bits, one byte permutation a register
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["patch"]
 
@@ -19,7 +22,7 @@ RUN_BYTES = 16      # along k: every wave reads the tile, so that wide reads cou
 LEAST_BYTES = 4     # of a load
 
 
-def patch(value: Value, near: int, width: int, threads: int, chip: Any) -> tuple[int, int, int] | None:
+def patch(value: Value, near: int, width: int, threads: int, chip: Chip) -> tuple[int, int, int] | None:
     """(width, dim of k, depth) of the patch in which a thread loads the tile `value`, an operand of a contraction.
 
     near: the dim whose neighbours lie together in memory, at most `width` of them in one access. None where the tile is
@@ -41,7 +44,7 @@ def patch(value: Value, near: int, width: int, threads: int, chip: Any) -> tuple
     return min(width, max(1, own // depth)), dim, depth
 
 
-def _depth_dim(value: Value, chip: Any, warps: int, known: dict[Any, int | None]) -> int | None:
+def _depth_dim(value: Value, chip: Chip, warps: int, known: dict[Any, int | None]) -> int | None:
     """The dim of `value` that becomes k of a matrix instruction, through elementwise operations alone.
 
     known: what was found; an elementwise operation may be reached on very many ways.
@@ -51,7 +54,7 @@ def _depth_dim(value: Value, chip: Any, warps: int, known: dict[Any, int | None]
     return known[value]
 
 
-def _dim_of_users(value: Value, chip: Any, warps: int, known: dict[Any, int | None]) -> int | None:
+def _dim_of_users(value: Value, chip: Chip, warps: int, known: dict[Any, int | None]) -> int | None:
     found = set()
     for use in value.uses:
         op = use.owner.operation

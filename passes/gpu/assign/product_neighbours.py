@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.gpu.assign.natural_layouts import NaturalLayouts
@@ -11,10 +11,13 @@ from xcc.passes.gpu.layout.tile_ops import is_elementwise, is_vector, owner, yie
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.vendor import warpgroup
 
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
+
 __all__ = ["join_columns", "share_rows"]
 
 
-def share_rows(op: Operation, chip: Any, warps: int) -> None:
+def share_rows(op: Operation, chip: Chip, warps: int) -> None:
     """Gives the warps of `op` and of the contraction that its left operand is computed from the same rows, so
     that what lies between them stays in a warp; where results do not lie in lanes as operands do, in a lane, which
     holds a row's neighbours where the instruction's operands change places."""
@@ -33,7 +36,7 @@ def share_rows(op: Operation, chip: Any, warps: int) -> None:
     op.attributes[HELD] = ir.UnitAttr.get()
 
 
-def join_columns(op: Operation, chip: Any, warps: int, natural: NaturalLayouts) -> None:
+def join_columns(op: Operation, chip: Chip, warps: int, natural: NaturalLayouts) -> None:
     """Lets threads hold as many neighbouring columns of the product `op` as its stores take at once, where its
     instruction may be given its columns in any order: the right operand's lie in rows along k."""
     plan = Contraction(op, chip, warps)
@@ -46,7 +49,7 @@ def join_columns(op: Operation, chip: Any, warps: int, natural: NaturalLayouts) 
         op.attributes[RUN] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), run)
 
 
-def _product_behind(value: Value) -> Any:
+def _product_behind(value: Value) -> Operation | None:
     """The contraction that `value` is computed from element by element; None when there is none."""
     seen: set[Any] = set()
     todo = [value]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import InsertionPoint, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_vector, owner, shape_of
@@ -23,10 +23,10 @@ class Relayout:
     """The values of a kernel. `assigned`: the layout that each has been given."""
 
     def __init__(self) -> None:
-        self.assigned: dict[Any, Layout] = {}
+        self.assigned: dict[Value, Layout] = {}
         self._cache: dict[tuple[Any, Layout], Any] = {}
 
-    def at(self, value: Value, layout: Layout) -> Any:
+    def at(self, value: Value, layout: Layout) -> Value:
         """`value` in `layout`."""
         if self.assigned.get(value) == layout:
             return value
@@ -37,7 +37,7 @@ class Relayout:
                 self._converted(value, layout)
         return self._cache[key]
 
-    def _again(self, op: Operation, layout: Layout) -> Any:
+    def _again(self, op: Operation, layout: Layout) -> Value:
         """The result of `op` computed again in `layout`."""
         operands = []
         for v in op.operands:
@@ -59,7 +59,7 @@ class Relayout:
         self.set(copy, [layout])
         return copy.results[0]
 
-    def _converted(self, value: Value, layout: Layout) -> Any:
+    def _converted(self, value: Value, layout: Layout) -> Value:
         if layout.shape != shape_of(value):
             raise CompilerBug(f"a layout of tile {layout.shape} is asked of a value of type {value.type}")
         op = owner(value)
@@ -97,7 +97,8 @@ def _leafy(op: Operation) -> bool:
         return True
     if op.name in VIEWS:
         source = op.operands[0]
-        return not is_vector(source) or (owner(source) is not None and _leafy(owner(source)))
+        maker = owner(source)
+        return not is_vector(source) or maker is not None and _leafy(maker)
     return free(op)
 
 
@@ -108,7 +109,7 @@ def _broadcast_source(layout: Layout, shape: tuple[int, ...]) -> Layout:
     return layout.sliced([*range(lead), *stretched]).reshaped(shape)
 
 
-def _after(op: Operation) -> Any:
+def _after(op: Operation) -> InsertionPoint:
     """The insertion point right after `op`."""
     block = op.block
     found = False

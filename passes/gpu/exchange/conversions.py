@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Type, Value, arith_d, ir, vector_d
 from xcc.passes.gpu.exchange.exchange_pieces import convert_in_pieces
@@ -25,6 +25,9 @@ from xcc.passes.gpu.layout.registers import (
 )
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.ldmatrix import loads_matrices
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["Exchange", "convert", "shuffle_xor"]
 
@@ -46,7 +49,7 @@ class Exchange:
     memory: Layout | None = None
 
     @staticmethod
-    def choose(chip: Any, source: Layout, target: Layout, element: Type, room: int) -> Exchange:
+    def choose(chip: Chip, source: Layout, target: Layout, element: Type, room: int) -> Exchange:
         """The way that takes the fewest cycles; shared memory has `room` bytes."""
         if _renaming(source, target) is not None:
             return Exchange(REGISTERS)
@@ -77,7 +80,7 @@ class Exchange:
             return f"shared memory has {room} bytes for it"
         return "" if self.by in (REGISTERS, SHUFFLES, SHARED, PIECES) else "there is no such way"
 
-    def emit(self, shared: SharedMemory, value: Value, source: Layout, target: Layout) -> Any:
+    def emit(self, shared: SharedMemory, value: Value, source: Layout, target: Layout) -> Value:
         """`value` with layout `source` as a register vector of layout `target`."""
         if self.by == REGISTERS:
             return select_registers(value, _renaming(source, target) or [])
@@ -94,7 +97,7 @@ class Exchange:
         return shared.read_tile(buffer, self.memory.compose(target), element)
 
 
-def convert(shared: SharedMemory, value: Value, source: Layout, target: Layout) -> Any:
+def convert(shared: SharedMemory, value: Value, source: Layout, target: Layout) -> Value:
     """`value` with layout `source` as a register vector of layout `target`, inside the code of one operation."""
     if source == target:
         return value
@@ -130,7 +133,7 @@ def _lanes(source: Layout, target: Layout, element: Type) -> tuple[LaneExchange 
     return lane_exchange(source, target), pairs
 
 
-def _shuffled(code: ThreadCode, value: Value, source: Layout, target: Layout) -> Any:
+def _shuffled(code: ThreadCode, value: Value, source: Layout, target: Layout) -> Value:
     """`value` in `target` by shuffles."""
     element = ir.VectorType(value.type).element_type
     plan, pairs = _lanes(source, target, element)
@@ -142,7 +145,7 @@ def _shuffled(code: ThreadCode, value: Value, source: Layout, target: Layout) ->
         registers = [vector_d.extract(vector_d.bitcast(register_vector(1, i32), from_registers(registers[r:r + 2])),
                                       [], [0]) for r in range(0, len(registers), 2)]
 
-    def shuffle(scalar: Any, mask: int | None, lane: Any) -> Any:
+    def shuffle(scalar: Value, mask: int | None, lane: Value | None) -> Value:
         return _shuffle(scalar, lambda word: emit_shuffle(code.warp, word, mask, lane))
 
     out = plan.emit(code, registers, shuffle)
@@ -152,13 +155,13 @@ def _shuffled(code: ThreadCode, value: Value, source: Layout, target: Layout) ->
     return from_registers(out)
 
 
-def shuffle_xor(code: ThreadCode, value: Value, mask: int) -> Any:
+def shuffle_xor(code: ThreadCode, value: Value, mask: int) -> Value:
     """Each register of `value` from the lane whose number differs in the bits of `mask`."""
     return from_registers([_shuffle(s, lambda word: emit_shuffle(code.warp, word, mask, None))
                            for s in registers_of(value)])
 
 
-def _shuffle(scalar: Any, move: Callable[[Any], Any]) -> Any:
+def _shuffle(scalar: Value, move: Callable[[Any], Any]) -> Value:
     """A scalar whose 32-bit words went through `move`."""
     i32 = ir.IntegerType.get_signless(32)
     t = scalar.type

@@ -34,7 +34,7 @@ WARPS, LANES = ("warp",), ("lane",)
 THREADS = LANES + WARPS
 
 
-def convert_in_pieces(shared: SharedMemory, value: Value, source: Layout, target: Layout, room: int) -> Any:
+def convert_in_pieces(shared: SharedMemory, value: Value, source: Layout, target: Layout, room: int) -> Value:
     """`value` with layout `source` as a register vector of layout `target`, through `room` bytes at most."""
     element = ir.VectorType(value.type).element_type
     stored = memory_type(element)
@@ -137,7 +137,7 @@ class _Side:
         first = offsets.index(min(offsets))
         return offsets[first], [registers[first ^ n] for n in range(len(registers))]
 
-    def turn(self, shared: SharedMemory, group: int, part: int) -> Any:
+    def turn(self, shared: SharedMemory, group: int, part: int) -> Value | bool:
         """Whether registers of `group` are in `part`: True, False, or an i1 that differs between threads."""
         columns = {name: [_values(self.functions, self.whole.flatten(v)) for v in self.whole.basis(name)]
                    for name in THREADS}
@@ -176,7 +176,7 @@ def _combined(basis: list[int], n: int) -> int:
     return out
 
 
-def _write(shared: SharedMemory, registers: list[Any], side: _Side, buffer: Any, memory: Layout, part: int) -> None:
+def _write(shared: SharedMemory, registers: list[Value], side: _Side, buffer: Value, memory: Layout, part: int) -> None:
     offsets = memory.compose(side.layout)
     for group, members in side.groups.items():
         turn = side.turn(shared, group, part)
@@ -185,13 +185,13 @@ def _write(shared: SharedMemory, registers: list[Any], side: _Side, buffer: Any,
         fixed, members = side.start(memory, members)
         piece = from_registers([registers[r] for r in members])
 
-        def store(piece: Any = piece, fixed: int = fixed) -> None:
+        def store(piece: Value = piece, fixed: int = fixed) -> None:
             shared.write(piece, buffer, offsets, fixed=fixed, copies=side.whole)
 
         guarded(None if turn is True else turn, store)
 
 
-def _read(shared: SharedMemory, out: list[Any], side: _Side, buffer: Value, memory: Layout, part: int) -> None:
+def _read(shared: SharedMemory, out: list[Value | None], side: _Side, buffer: Value, memory: Layout, part: int) -> None:
     offsets = memory.compose(side.layout)
     stored = ir.MemRefType(buffer.type).element_type
     for group, members in side.groups.items():
@@ -202,7 +202,7 @@ def _read(shared: SharedMemory, out: list[Any], side: _Side, buffer: Value, memo
         if turn is True or out[members[0]] is None:     # threads whose turn is later read it again
             read = shared.read(buffer, offsets, stored, fixed)
         else:
-            before = from_registers([out[r] for r in members])
+            before = from_registers([v for r in members if (v := out[r]) is not None])
             branch = scf_d.IfOp(turn, [before.type], has_else=True)
             with ir.InsertionPoint(branch.then_block):
                 scf_d.yield_([shared.read(buffer, offsets, stored, fixed)])

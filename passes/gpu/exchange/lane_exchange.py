@@ -16,10 +16,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Value, arith_d, gpu_d, ir
 from xcc.passes.gpu.layout.linear import Layout, bits
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.exchange.thread_code import ThreadCode
 
 __all__ = ["LaneExchange", "emit_shuffle", "lane_exchange"]
 
@@ -52,7 +55,7 @@ class LaneExchange:
         selects = sum(map(bool, self.send)) * len(set(self.start)) + sum(map(bool, self.place)) * len(self.start)
         return words * (SHUFFLE_CYCLES * self.shuffles + selects)
 
-    def emit(self, code: Any, registers: Sequence[Any], shuffle: Any) -> list[Any]:
+    def emit(self, code: ThreadCode, registers: Sequence[Value], shuffle: Any) -> list[Value]:
         """The target's registers; `shuffle(value, mask or None, lane)` reads from lane ^ mask, or from `lane`."""
         held = _swapped(code, list(registers), self.send)
         received = []
@@ -64,7 +67,7 @@ class LaneExchange:
         return _swapped(code, received, self.place)
 
 
-def _swapped(code: Any, values: list[Any], by_bit: tuple[int, ...]) -> list[Any]:
+def _swapped(code: ThreadCode, values: list[Value], by_bit: tuple[int, ...]) -> list[Value]:
     """values[r ^ what the set bits of this lane say]."""
     for i, other in enumerate(by_bit):
         if other:
@@ -73,7 +76,7 @@ def _swapped(code: Any, values: list[Any], by_bit: tuple[int, ...]) -> list[Any]
     return values
 
 
-def _lane(code: Any, by_bit: tuple[int, ...], first: int) -> Any:
+def _lane(code: ThreadCode, by_bit: tuple[int, ...], first: int) -> Value:
     """The number of the lane to read, as i32."""
     total = _index(first)
     for i, other in enumerate(by_bit):
@@ -83,11 +86,11 @@ def _lane(code: Any, by_bit: tuple[int, ...], first: int) -> Any:
     return arith_d.index_cast(ir.IntegerType.get_signless(32), total)
 
 
-def _index(value: int) -> Any:
+def _index(value: int) -> Value:
     return arith_d.constant(ir.IndexType.get(), value)
 
 
-def emit_shuffle(warp: int, value: Value, mask: int | None, lane: Any) -> Any:
+def emit_shuffle(warp: int, value: Value, mask: int | None, lane: Value | None) -> Value:
     """gpu.shuffle of an i32: from the lane whose number differs in `mask`, or from `lane`."""
     i32 = ir.IntegerType.get_signless(32)
     mode = gpu_d.ShuffleMode.IDX if mask is None else gpu_d.ShuffleMode.XOR

@@ -49,7 +49,7 @@ class SharedMemory:
         self._whole: Any = None
         self._instance_bytes: Any = None    # a constant that `close` makes what an instance uses
 
-    def buffer(self, count: int, element_type: Any, offset: int = 0) -> Any:
+    def buffer(self, count: int, element_type: Type, offset: int = 0) -> Value:
         """A view of `count` elements of the workgroup's shared memory at byte `offset` behind what is reserved."""
         offset += self.reserved
         self.bytes = max(self.bytes, offset + count * element_bytes(element_type))
@@ -64,7 +64,7 @@ class SharedMemory:
             return memref_d.view(ir.MemRefType.get([count], element_type, memory_space=space), self._whole,
                                  self._place(offset), [])
 
-    def _place(self, offset: int) -> Any:
+    def _place(self, offset: int) -> Value:
         if self.code.instances == 1:
             return index(offset)
         if self._instance_bytes is None:
@@ -116,7 +116,7 @@ class SharedMemory:
             self.barrier()
         self.reads = ANYTHING
 
-    def write(self, value: Value, buffer: Any, offsets: Layout, start: Any = None, last_first: bool = False,
+    def write(self, value: Value, buffer: Value, offsets: Layout, start: Value | None = None, last_first: bool = False,
               fixed: int = 0, copies: Layout | None = None) -> None:
         """Stores a register vector; `offsets` maps register, lane and warp to elements of `buffer` from `start` on,
         XORed with `fixed`.
@@ -138,8 +138,8 @@ class SharedMemory:
 
         guarded(self.code.first_copy(copies or offsets), store)
 
-    def read(self, buffer: Any, offsets: Layout, element_type: Any, fixed: int = 0, start: Any = None,
-             turn: Turn = None) -> Any:
+    def read(self, buffer: Value, offsets: Layout, element_type: Type, fixed: int = 0, start: Value | None = None,
+             turn: Turn = None) -> Value:
         """Loads a register vector; the opposite of `write`, at offsets XORed with `fixed` and `turn`."""
         size = element_bytes(element_type)
         width, run = offsets.contiguous(max(1, 16 // size))
@@ -159,7 +159,8 @@ class SharedMemory:
                 out[r] = s
         return from_registers(out)
 
-    def read_tile(self, buffer: Any, offsets: Layout, element: Type, start: Any = None, fixed: int = 0) -> Any:
+    def read_tile(self, buffer: Value, offsets: Layout, element: Type, start: Value | None = None,
+                  fixed: int = 0) -> Value:
         """A register vector from shared memory, by ldmatrix where the offsets, XORed with `fixed`, have its form."""
         stored = memory_type(element)
         matrix = loads_matrices(self.code.chip, stored)

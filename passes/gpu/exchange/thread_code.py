@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, gpu_d, ir
+from xcc._mlir import Block, InsertionPoint, Value, arith_d, gpu_d, ir
 from xcc.passes.gpu.exchange.lane_exchange import emit_shuffle
 from xcc.passes.gpu.layout.linear import Layout, bits
 from xcc.passes.gpu.layout.registers import index
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["ThreadCode", "Turn"]
 
@@ -25,11 +29,11 @@ class ThreadCode:
         thread, warp_id: of those that compute an instance.
     """
 
-    def __init__(self, entry: Any, chip: Any, instances: int = 1) -> None:
+    def __init__(self, entry: Block, chip: Chip, instances: int = 1) -> None:
         self.chip, self.warp, self.instances = chip, chip.warp, instances
         self.primitives = importlib.import_module(chip.primitives)
         self._uniform: Any = None
-        self._parts: dict[Any, Any] = {}
+        self._parts: dict[tuple[tuple[str, tuple[int, ...]], ...], Value | None] = {}
         with ir.InsertionPoint(entry):
             self.thread = gpu_d.thread_id(gpu_d.Dimension.x)
             self.lane = arith_d.andi(self.thread, index(self.warp - 1))
@@ -49,11 +53,11 @@ class ThreadCode:
                 self._uniform = arith_d.index_cast(ir.IndexType.get(), first)
         return self._uniform
 
-    def at_entry(self) -> Any:
+    def at_entry(self) -> InsertionPoint:
         """An insertion point ahead of all other code."""
         return ir.InsertionPoint(self._anchor)
 
-    def part(self, layout: Layout, dim: int) -> Any:
+    def part(self, layout: Layout, dim: int) -> Value | None:
         """This thread's share of coordinate `dim` (register 0); None where it is always 0."""
         columns = tuple((name, tuple(v[dim] for v in layout.basis(name))) for name in ("lane", "warp"))
         if columns not in self._parts:
@@ -61,12 +65,12 @@ class ThreadCode:
                 self._parts[columns] = self._gather_bits(columns)
         return self._parts[columns]
 
-    def _gather_bits(self, columns: Any) -> Any:
+    def _gather_bits(self, columns: tuple[tuple[str, tuple[int, ...]], ...]) -> Value | None:
         return self.spread([(self.lane if name == "lane" else self.warp_id, values) for name, values in columns])
 
-    def spread(self, columns: Any) -> Any:
+    def spread(self, columns: list[tuple[Value, Sequence[int]]]) -> Value | None:
         """The XOR of the vectors whose bits are set: columns are (index value, a vector for each of its bits)."""
-        terms: list[tuple[Any, int]] = []
+        terms: list[tuple[Value, int]] = []
         for source, values in columns:
             i = 0
             while i < len(values):
@@ -91,13 +95,13 @@ class ThreadCode:
         return total
 
     @staticmethod
-    def _field(source: Any, low: int, count: int, to: int) -> Any:
+    def _field(source: Value, low: int, count: int, to: int) -> Value:
         value = arith_d.andi(source, index(((1 << count) - 1) << low))
         if to > low:
             return arith_d.shli(value, index(to - low))
         return arith_d.shrui(value, index(low - to)) if to < low else value
 
-    def coordinate(self, layout: Layout, register: int, dim: int) -> Any:
+    def coordinate(self, layout: Layout, register: int, dim: int) -> Value:
         """Coordinate `dim` of the element in `register`."""
         fixed = layout.at(register=register)[dim]
         part = self.part(layout, dim)
@@ -111,7 +115,7 @@ class ThreadCode:
                 moving |= v[dim]
         return arith_d.xori(part, index(fixed)) if moving & fixed else arith_d.addi(part, index(fixed))
 
-    def first_copy(self, layout: Layout) -> Any:
+    def first_copy(self, layout: Layout) -> Value | None:
         """An i1 that is true in one thread of those that hold the same elements; None when none do."""
         condition = None
         for name, source in (("lane", self.lane), ("warp", self.warp_id)):
@@ -121,7 +125,8 @@ class ThreadCode:
                 condition = test if condition is None else arith_d.andi(condition, test)
         return condition
 
-    def offset_of(self, layout: Layout, register: int, fixed: int = 0, start: Any = None, turn: Turn = None) -> Any:
+    def offset_of(self, layout: Layout, register: int, fixed: int = 0, start: Value | None = None,
+                  turn: Turn = None) -> Value | None:
         """The offset of `register` under a 1-D layout, with the constant `fixed` XORed in, from `start` on.
 
         turn: a value that is XORed in too, and the bits that it may have.

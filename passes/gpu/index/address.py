@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import Operation, Value, arith_d, ir, memref_d, parent_op
+from xcc._mlir import Block, Operation, Value, arith_d, ir, memref_d, parent_op
 from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import constant, element_bytes, owner
@@ -52,21 +52,21 @@ class Address:
     """
 
     memref: Value
-    view: Any
+    view: Value
     shared: list[Term]
     own: list[Term]
     dims: list[LanePart]
     by_wave: frozenset[Any] = frozenset()
 
-    def uniform(self) -> Any:
+    def uniform(self) -> Value:
         """The part that a workgroup shares, built at the insertion point."""
         return self._sum(self.shared)
 
-    def lane(self) -> Any:
+    def lane(self) -> Value:
         """The part of a lane, built at the insertion point."""
         return self._sum(self.own)
 
-    def _sum(self, terms: list[Term]) -> Any:
+    def _sum(self, terms: list[Term]) -> Value:
         total = None
         for value, dims, scale in terms:
             term = index(1) if value is None else _of_first_lane(value) if value in self.by_wave else _as_index(value)
@@ -77,12 +77,12 @@ class Address:
         return index(0) if total is None else total
 
 
-def _as_index(value: Value) -> Any:
+def _as_index(value: Value) -> Value:
     kind = ir.IndexType.get()
     return value if value.type == kind else arith_d.index_cast(kind, value)
 
 
-def _of_first_lane(value: Value) -> Any:
+def _of_first_lane(value: Value) -> Value:
     """`value`, which is the same in all lanes and below 2^31, as a scalar."""
     i32 = ir.IntegerType.get_signless(32)
     narrow = arith_d.index_cast(i32, value) if value.type == ir.IndexType.get() else value
@@ -96,11 +96,11 @@ def is_memory_access(op: Operation) -> bool:
     return ir.MemRefType(_memref(op).type).memory_space is None
 
 
-def _memref(op: Operation) -> Any:
+def _memref(op: Operation) -> Value:
     return op.operands[1 if op.name.endswith(".store") else 0]
 
 
-def address_of(op: Operation, entry: Any, known: dict[Any, Any]) -> Address | None:
+def address_of(op: Operation, entry: Block, known: dict[Any, int]) -> Address | None:
     """The address of the access `op` of a kernel with entry block `entry`.
 
     None when the memory is not one of the kernel's buffers, or a lane's part is not known to be below 2 GiB, or when
@@ -108,11 +108,11 @@ def address_of(op: Operation, entry: Any, known: dict[Any, Any]) -> Address | No
     """
     memref = _memref(op)
     root = memref
-    while owner(root) is not None and owner(root).name in VIEWS:
+    while (maker := owner(root)) is not None and maker.name in VIEWS:
         if not _contiguous(root):
             return None
-        root = owner(root).operands[0]
-    if owner(root) is not None or root.owner != entry or not _contiguous(memref):
+        root = maker.operands[0]
+    if maker is not None or root.owner != entry or not _contiguous(memref):
         return None
     t = ir.MemRefType(memref.type)
     indices = list(op.operands)[2 if op.name.endswith(".store") else 1:]
@@ -165,12 +165,12 @@ def address_of(op: Operation, entry: Any, known: dict[Any, Any]) -> Address | No
     return Address(root, memref, shared, own, dims if fixed >= 0 else [], by_wave)
 
 
-def lane_terms(terms: Terms, known: dict[Any, Any]) -> Terms:
+def lane_terms(terms: Terms, known: dict[Any, int]) -> Terms:
     """Those of `terms` that differ by lane, and the constant one."""
     return {v: factor for v, factor in terms.items() if factor and (v is None or _by_lane(v, known))}
 
 
-def same_in_workgroup(value: Value, known: dict[Any, Any]) -> bool:
+def same_in_workgroup(value: Value, known: dict[Any, int]) -> bool:
     """Whether all threads of a workgroup hold the same value."""
     return not _by_lane(value, known)
 
@@ -218,7 +218,7 @@ def _linear(value: Value, factor: int, terms: Terms) -> None:
         terms[value] = terms.get(value, 0) + factor
 
 
-def _by_lane(value: Value, known: dict[Any, Any]) -> bool:
+def _by_lane(value: Value, known: dict[Any, int]) -> bool:
     """Whether threads of a workgroup may hold different values."""
     key = "lane", value
     if key not in known:

@@ -72,7 +72,7 @@ def _affine_divisor(op: Operation) -> int:
     return visit(amap.results[0])
 
 
-def forall_bounds(op: Operation) -> tuple[list[Any], list[Any], list[Any]]:
+def forall_bounds(op: Operation) -> tuple[list[int], list[Value | int], list[int]]:
     """Lower bounds, upper bounds and steps of an scf.forall: ints where static, values where not."""
     operands = list(op.operands)
     out = []
@@ -91,7 +91,7 @@ _BINARY = {"arith.addi": lambda a, b: a + b, "arith.subi": lambda a, b: a - b, "
            "arith.minui": symbolic.dim_min, "arith.remsi": symbolic.mod, "arith.remui": symbolic.mod}
 
 
-def symbolic_value(value: Value, symbols: dict[Any, Dim]) -> Dim:
+def symbolic_value(value: Value | int, symbols: dict[Value, Dim]) -> Dim:
     """An index value as an expression of the kernel's symbols; a CompilerBug when it depends on data."""
     if isinstance(value, int):
         return value
@@ -111,7 +111,7 @@ def symbolic_value(value: Value, symbols: dict[Any, Dim]) -> Dim:
     raise CompilerBug(f"the number of workgroups depends on {what}, which is no function of the kernel's symbols")
 
 
-def kernel_symbols(func: Operation) -> dict[Any, Dim]:
+def kernel_symbols(func: Operation) -> dict[Value, Dim]:
     """The trailing index arguments of a kernel as symbols."""
     attributes = func.operation.attributes
     arguments = list(func.operation.regions[0].blocks[0].arguments)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
@@ -77,7 +76,7 @@ def step_along(value: Value, width: int) -> tuple[int, int] | None:
     return (0, known[0][1]) if op.name == "arith.index_cast" else (0, 1)
 
 
-def line_below(op: Operation) -> tuple[Any, Any] | None:
+def line_below(op: Operation) -> tuple[Value | None, Value] | None:
     """(s, n) where the arith.cmpi `op` asks of 0, 1, ... behind the scalar s (None: 0) which are below the scalar n."""
     if ir.IntegerAttr(op.attributes["predicate"]).value != arith_d.CmpIPredicate.slt.value:
         return None
@@ -95,7 +94,7 @@ def line_below(op: Operation) -> tuple[Any, Any] | None:
     return None
 
 
-def _shaped(value: Any) -> Any:
+def _shaped(value: Value) -> Operation | None:
     """What `value` is, but for its shape."""
     op = owner(value)
     while op is not None and op.name in _SHAPES:
@@ -103,7 +102,7 @@ def _shaped(value: Any) -> Any:
     return op
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: Value) -> Value | None:
     """The scalar that all elements of `value` are; None where there is none."""
     op = owner(value)
     while op is not None and op.name in _SHAPES:
@@ -112,7 +111,7 @@ def _scalar(value: Any) -> Any:
     return None if isinstance(value.type, ir.VectorType) else value
 
 
-def _lanes_divisor(value: Any) -> int:
+def _lanes_divisor(value: Value) -> int:
     """A divisor of all elements of a vector whose last dim has one element."""
     op = owner(value)
     if op is not None and op.name in ("vector.shape_cast", "vector.broadcast"):
@@ -142,7 +141,7 @@ def elements_divisor(value: Value) -> int:
     return 1
 
 
-def same_along(mask: Any, width: int) -> bool:
+def same_along(mask: Value, width: int) -> bool:
     """Whether every aligned run of `width` elements along the mask's last dim is all on or all off."""
     op = owner(mask)
     if _last(mask) == 1:

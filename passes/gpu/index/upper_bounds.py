@@ -15,8 +15,7 @@ def largest(value: Value, known: dict[Any, Any]) -> int | None:
     key = "largest", value
     if key not in known:
         known[key] = _largest(value, known)
-    found: int | None = known[key]
-    return found
+    return known[key]
 
 
 def _last_block(op: Operation | None) -> int | None:

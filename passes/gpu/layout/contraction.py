@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, select_group_instruction, select_instruction
 from xcc.passes.gpu.layout.linear import Layout, log2
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["HELD", "RUN", "SWAPPED", "UNSIGNED", "WARPS", "Contraction", "column_bits"]
 
@@ -34,7 +37,7 @@ class Contraction:
             of a lane, are the columns (n) of ours, in the order in which a lane of a left operand holds its k.
     """
 
-    def __init__(self, op: Operation, chip: Any, warps: int) -> None:
+    def __init__(self, op: Operation, chip: Chip, warps: int) -> None:
         self.op = op.operation
         self.maps = [[e.position for e in a.value.results] for a in self.op.attributes["indexing_maps"]]
         if str(self.op.attributes["kind"]) != "#vector.kind<add>":
@@ -70,7 +73,7 @@ class Contraction:
         else:
             self.result = self._register_tiles(chip.warp, warp_dims)
 
-    def _select(self, chip: Any, warps: int) -> MatrixInstruction | None:
+    def _select(self, chip: Chip, warps: int) -> MatrixInstruction | None:
         if len(self.m) != 1 or len(self.n) != 1 or len(self.k) != 1:
             return None
         lossy = "xcc.lossy" in self.op.attributes

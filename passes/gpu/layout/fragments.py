@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.shared.instruction_tables import instructions_of
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["MatrixInstruction", "exact_instructions", "select_group_instruction", "select_instruction"]
 
@@ -53,12 +56,12 @@ class MatrixInstruction:
         return range(number * count, (number + 1) * count)
 
 
-def exact_instructions(chip: Any, types: tuple[str, str]) -> list[MatrixInstruction]:
+def exact_instructions(chip: Chip, types: tuple[str, str]) -> list[MatrixInstruction]:
     """The instructions that multiply elements of two types without losing bits of them."""
     return [i for i in instructions_of(chip) if i.types[:2] == types and i.exact]
 
 
-def select_instruction(chip: Any, types: tuple[str, str, str], shape: tuple[int, int, int], lossy: bool = False
+def select_instruction(chip: Chip, types: tuple[str, str, str], shape: tuple[int, int, int], lossy: bool = False
                        ) -> MatrixInstruction | None:
     """The first instruction for these element types whose tile divides (m, n, k); None when there is none."""
     for i in instructions_of(chip):
@@ -68,7 +71,7 @@ def select_instruction(chip: Any, types: tuple[str, str, str], shape: tuple[int,
     return None
 
 
-def select_group_instruction(chip: Any, types: tuple[str, str, str], shape: tuple[int, int, int],
+def select_group_instruction(chip: Chip, types: tuple[str, str, str], shape: tuple[int, int, int],
                              warps: int) -> MatrixInstruction | None:
     """The widest instruction of several warps whose tiles divide (m, n, k) among `warps`; None when there is none."""
     found = [i for i in instructions_of(chip) if i.warps > 1 and i.types == types and warps % i.warps == 0

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from xcc._mlir import Value, arith_d, ir, scf_d, vector_d
+from xcc._mlir import Type, Value, arith_d, ir, scf_d, vector_d
 from xcc.passes.gpu.layout.linear import bits
 
 __all__ = ["from_memory", "from_registers", "guarded", "index", "memory_type", "register_groups", "register_vector",
            "registers_of", "select_registers", "to_memory"]
 
 
-def index(value: int) -> Any:
+def index(value: int) -> Value:
     return arith_d.constant(ir.IndexType.get(), value)
 
 
-def register_vector(count: int, element_type: Any) -> Any:
+def register_vector(count: int, element_type: Type) -> Type:
     return ir.VectorType.get([count], element_type)
 
 
-def registers_of(value: Value) -> list[Any]:
+def registers_of(value: Value) -> list[Value]:
     """The scalars of a 1-D register vector."""
     owner = value.owner
     if not isinstance(owner, ir.Block) and owner.operation.name == "vector.from_elements":
@@ -28,11 +27,11 @@ def registers_of(value: Value) -> list[Any]:
     return [vector_d.extract(value, [], [i]) for i in range(ir.VectorType(value.type).shape[0])]
 
 
-def from_registers(scalars: Sequence[Any]) -> Any:
+def from_registers(scalars: Sequence[Value]) -> Value:
     return vector_d.from_elements(register_vector(len(scalars), scalars[0].type), list(scalars))
 
 
-def select_registers(value: Value, indices: Sequence[int]) -> Any:
+def select_registers(value: Value, indices: Sequence[int]) -> Value:
     """A register vector of the named registers of `value`."""
     count = ir.VectorType(value.type).shape[0]
     if list(indices) == list(range(count)):
@@ -54,7 +53,7 @@ def register_groups(count: int, run: Sequence[int]) -> list[list[int]]:
     return groups
 
 
-def guarded(condition: Any, build: Callable[[], None]) -> None:
+def guarded(condition: Value | None, build: Callable[[], object]) -> None:
     """Runs `build` inside an scf.if of `condition`, or plainly when it is None."""
     if condition is None:
         build()
@@ -65,7 +64,7 @@ def guarded(condition: Any, build: Callable[[], None]) -> None:
         scf_d.yield_([])
 
 
-def memory_type(element_type: Any) -> Any:
+def memory_type(element_type: Type) -> Type:
     """How a register's element type is kept in shared memory: i1 as i8, index as i64."""
     if isinstance(element_type, ir.IndexType):
         return ir.IntegerType.get_signless(64)
@@ -74,7 +73,7 @@ def memory_type(element_type: Any) -> Any:
     return element_type
 
 
-def to_memory(value: Value, stored: Any) -> Any:
+def to_memory(value: Value, stored: Type) -> Value:
     t = ir.VectorType(value.type)
     if t.element_type == stored:
         return value
@@ -82,7 +81,7 @@ def to_memory(value: Value, stored: Any) -> Any:
     return arith_d.index_cast(out, value) if isinstance(t.element_type, ir.IndexType) else arith_d.extui(out, value)
 
 
-def from_memory(value: Value, element_type: Any) -> Any:
+def from_memory(value: Value, element_type: Type) -> Value:
     t = ir.VectorType(value.type)
     if t.element_type == element_type:
         return value

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["ASYNC", "ONCE", "REGISTERS", "StagedTile"]
 
@@ -51,7 +54,7 @@ class StagedTile:
         """The byte behind its slots."""
         return self.offset + -(-self.slots * self.slot_bytes // 16) * 16
 
-    def read(self, k: Any, layout: Layout, position: dict[str, int]) -> Any:
+    def read(self, k: KernelBuilder, layout: Layout, position: dict[str, int]) -> Value:
         """The elements of `layout` of this step's tile, moved by `position` (dim0, ...), in registers."""
         return k.shared.read_tile(self.buffer, self.memory.compose(layout),
                                 ir.VectorType(self.value.type).element_type, self.start,

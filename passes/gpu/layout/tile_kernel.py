@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
@@ -11,18 +11,21 @@ from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import LAYOUT, config_int, is_vector, walk, words
 
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
+
 __all__ = ["TileKernel", "tile_kernels"]
 
 
 class TileKernel:
     """The kernel `func`, computed by workgroups of `threads` on `chip`."""
 
-    def __init__(self, func: Operation, chip: Any, threads: int) -> None:
+    def __init__(self, func: Operation, chip: Chip, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
-        self.layouts: dict[Any, Layout] = {}
+        self.layouts: dict[Value, Layout] = {}
         self.products: dict[Any, Contraction] = {}
 
-    def ops(self, name: str) -> list[Any]:
+    def ops(self, name: str) -> list[Operation]:
         """The operations called `name`, outer before inner."""
         return [op for op in walk(self.func.operation.regions[0].blocks[0]) if op.name == name]
 
@@ -58,7 +61,7 @@ class TileKernel:
         return self.products[op]
 
 
-def tile_kernels(module: Module, chip: Any) -> Iterator[TileKernel]:
+def tile_kernels(module: Module, chip: Chip) -> Iterator[TileKernel]:
     """The kernels of `module` that are tile programs."""
     for func in module.body.operations:
         attributes = func.operation.attributes

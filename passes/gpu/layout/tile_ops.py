@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import Block, Operation, Value, ir
+from xcc._mlir import Block, Operation, Type, Value, ir
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
 
@@ -16,12 +16,12 @@ LAYOUT = "xcc.layout"       # of the vectors that an op gives, or that it stores
 CONVERT = "builtin.unrealized_conversion_cast"      # of a vector to its own type: to another layout
 
 
-def owner(value: Value) -> Any:
+def owner(value: Value) -> Operation | None:
     """The operation that defines `value`, or None for a block argument."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
-def step_of(value: Value, block: Block, fits: Callable[[Any], bool]) -> list[Any] | None:
+def step_of(value: Value, block: Block, fits: Callable[[Any], bool]) -> list[Operation] | None:
     """The operations of a loop's `block` that `value` needs, in order; None where one does not fit, or needs a value
     that the loop carries."""
     needed: set[Any] = set()
@@ -96,7 +96,7 @@ def shape_of(value: Value) -> tuple[int, ...]:
     return tuple(ir.VectorType(value.type).shape)
 
 
-def element_bytes(element_type: Any) -> int:
+def element_bytes(element_type: Type) -> int:
     """Bytes of one element in memory; index counts as 8, i1 as 1."""
     if isinstance(element_type, ir.IndexType):
         return 8
@@ -109,9 +109,9 @@ def words(layout: Layout, value: Value) -> int:
     return -(-layout.registers * element_bytes(ir.VectorType(value.type).element_type) // 4)
 
 
-def walk(block: Block) -> list[Any]:
+def walk(block: Block) -> list[Operation]:
     """All operations under `block`, outer before inner, in order."""
-    out: list[Any] = []
+    out: list[Operation] = []
     for op in block.operations:
         out.append(op.operation)
         for region in op.operation.regions:
@@ -120,7 +120,7 @@ def walk(block: Block) -> list[Any]:
     return out
 
 
-def yielded(op: Operation, i: int) -> Any:
+def yielded(op: Operation, i: int) -> Value:
     """What the first region of `op` yields as its result number `i`."""
     block = op.regions[0].blocks[0]
     return block.operations[len(block.operations) - 1].operands[i]

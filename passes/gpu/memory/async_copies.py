@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Value, arith_d, ir
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import guarded, index
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["AsyncCopy", "all_of", "copy_async"]
 
 AsyncCopy = tuple[list[int], Any, list[Any], Any]   # registers, memref, indices, test or None
 
 
-def copy_async(k: Any, parts: Callable[[], list[AsyncCopy]], to: tuple[Any, Layout, Any], width: int, size: int,
-               every: Any = None) -> None:
+def copy_async(k: KernelBuilder, parts: Callable[[], list[AsyncCopy]], to: tuple[Value, Layout, Value], width: int,
+               size: int,
+               every: Value | None = None) -> None:
     """Asynchronous copies of `width` elements to (buffer, offsets, start) where `every` holds."""
     buffer, offsets, start = to
     token = ir.Type.parse("!nvgpu.device.async.token")
@@ -36,7 +40,7 @@ def copy_async(k: Any, parts: Callable[[], list[AsyncCopy]], to: tuple[Any, Layo
     guarded(k.code.first_copy(offsets), copy)
 
 
-def all_of(tests: list[Any]) -> Any:
+def all_of(tests: list[Value]) -> Value:
     """Whether all `tests` hold, of which there is one at least."""
     joined = tests[0]
     for t in tests[1:]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, arith_d, ir, memref_d, scf_d, vector_d
+from xcc._mlir import Operation, Value, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import gather_run, same_along
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, register_vector, registers_of
@@ -15,13 +15,16 @@ from xcc.passes.gpu.memory.async_copies import AsyncCopy, copy_async
 from xcc.passes.gpu.memory.transfers import Transfer
 from xcc.passes.shared.attributes import INSIDE
 
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
+
 __all__ = ["Gather", "gather", "reader", "scatter"]
 
 
 class Gather:
     """The memory accesses of one thread for a gather: one for each run of neighbours that lie together in memory."""
 
-    def __init__(self, k: Any, op: Operation) -> None:
+    def __init__(self, k: KernelBuilder, op: Operation) -> None:
         operands = list(op.operands)
         self.k, self.op, self.layout = k, op, k.layout(op.results[0])
         self.base, *self.offsets = [k.get(v) for v in operands[:-3]]
@@ -37,10 +40,10 @@ class Gather:
         """Whether the mask is all on or all off in each run of `width` elements."""
         return width == 1 or same_along(op.operands[len(op.operands) - 2], width)
 
-    def indices(self, register: int) -> list[Any]:
+    def indices(self, register: int) -> list[Value]:
         return _last_plus(self.offsets, self.chosen[register])
 
-    def load(self) -> list[Any]:
+    def load(self) -> list[Value]:
         """The elements by register, each access behind its test, or its test behind it where that is as good."""
         if INSIDE in self.op.attributes and not self.k.chip.masks_loads:
             return self._load_all()
@@ -58,7 +61,7 @@ class Gather:
                     out[r] = s
         return out
 
-    def _load_all(self) -> list[Any]:
+    def _load_all(self) -> list[Value]:
         """Without branches: loads are in flight together, and windows of neighbours share those of one place."""
         out: list[Any] = [None] * self.layout.registers
         lanes, (chosen, mask) = self.k.lanes, (self.k.get(v) for v in list(self.op.operands)[-3:-1])
@@ -82,24 +85,24 @@ class Gather:
         copy_async(self.k, parts, (buffer, offsets, start), self.width, self.bytes, test)
 
 
-def reader(k: Any, op: Operation) -> Transfer | Gather:
+def reader(k: KernelBuilder, op: Operation) -> Transfer | Gather:
     """The accesses of a transfer_read or gather in its layout."""
     return Gather(k, op) if op.name == "vector.gather" else Transfer.of(k, op)
 
 
-def gather(k: Any, op: Operation) -> None:
+def gather(k: KernelBuilder, op: Operation) -> None:
     """vector.gather"""
     k.values[op.results[0]] = from_registers(Gather(k, op).load())
 
 
-def scatter(k: Any, op: Operation) -> None:
+def scatter(k: KernelBuilder, op: Operation) -> None:
     """vector.scatter: one guarded store an element."""
     operands = list(op.operands)
     base, *offsets = [k.get(v) for v in operands[:-3]]
     layout = k.layout(operands[-1])
     chosen, mask, value = (registers_of(k.get(v)) for v in operands[-3:])
 
-    def store_one(at: Any, scalar: Any) -> None:
+    def store_one(at: Value, scalar: Value) -> None:
         memref_d.store(scalar, base, _last_plus(offsets, at))
 
     def store() -> None:
@@ -109,7 +112,7 @@ def scatter(k: Any, op: Operation) -> None:
     guarded(k.code.first_copy(layout), store)
 
 
-def _last_plus(offsets: list[Any], chosen: Any) -> list[Any]:
+def _last_plus(offsets: list[Value], chosen: Value) -> list[Value]:
     if not isinstance(chosen.type, ir.IndexType):
         chosen = arith_d.index_cast(ir.IndexType.get(), chosen)
     return [*offsets[:-1], arith_d.addi(offsets[-1], chosen)]

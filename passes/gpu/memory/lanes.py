@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xcc._mlir import arith_d, ir, vector_d
+from xcc._mlir import Value, arith_d, ir, vector_d
 from xcc.passes.gpu.layout.tile_ops import constant, owner, splat
 
 __all__ = ["Lanes"]
@@ -25,13 +25,13 @@ class Lanes:
         self._made: dict[Any, Any] = {}     # what was built for a key, in one block
         self._forms: dict[Any, Form] = {}
 
-    def element(self, value: Any, lane: int) -> Any:
+    def element(self, value: Value, lane: int) -> Value:
         """Element `lane` of a vector of one dim, or of bits or places made of such."""
         if isinstance(ir.VectorType(value.type).element_type, ir.IndexType):
             return self._sum(self._form(value, lane))
         return self._opaque(value, lane)
 
-    def _sum(self, form: Form) -> Any:
+    def _sum(self, form: Form) -> Value:
         terms, rest = form
         total = None
         for value, factor in terms.items():
@@ -41,25 +41,25 @@ class Lanes:
             return self._number(rest)
         return total if rest == 0 else self._binary(arith_d.addi, total, self._number(rest))
 
-    def _number(self, n: int) -> Any:
+    def _number(self, n: int) -> Value:
         return self._kept(("number", n), lambda: arith_d.constant(ir.IndexType.get(), n))
 
-    def _binary(self, build: Any, a: Any, b: Any) -> Any:
+    def _binary(self, build: Any, a: Value, b: Value) -> Value:
         return self._kept((build.__name__, a, b), lambda: build(a, b))
 
-    def _kept(self, key: Any, build: Any) -> Any:
+    def _kept(self, key: Any, build: Any) -> Value:
         place = ir.InsertionPoint.current.block, key
         if place not in self._made:
             self._made[place] = build()
         return self._made[place]
 
-    def _form(self, value: Any, lane: int) -> Form:
+    def _form(self, value: Value, lane: int) -> Form:
         key = value, lane, ir.InsertionPoint.current.block
         if key not in self._forms:
             self._forms[key] = self._sum_of(value, lane)
         return self._forms[key]
 
-    def _sum_of(self, value: Any, lane: int) -> Form:
+    def _sum_of(self, value: Value, lane: int) -> Form:
         fixed = constant(value) if not isinstance(value.type, ir.VectorType) else _fixed(value, lane)
         if fixed is not None:
             return {}, fixed
@@ -81,7 +81,7 @@ class Lanes:
                     return {v: factor * other for v, factor in terms.items() if other}, rest * other
         return {self._opaque(value, lane): 1}, 0
 
-    def _opaque(self, value: Any, lane: int) -> Any:
+    def _opaque(self, value: Value, lane: int) -> Value:
         """The element by an operation of its own, of operands that are elements."""
         if not isinstance(value.type, ir.VectorType):
             return value
@@ -98,7 +98,7 @@ class Lanes:
         return self._kept(key, lambda: ir.Operation.create(op.name, [element], operands, attributes).results[0])
 
 
-def _source(value: Any, lane: int) -> tuple[Any, int] | None:
+def _source(value: Value, lane: int) -> tuple[Value, int] | None:
     """The vector, or scalar, and the lane that an element is taken from as it is."""
     op = owner(value)
     if op is None or not isinstance(value.type, ir.VectorType):
@@ -117,7 +117,7 @@ def _source(value: Any, lane: int) -> tuple[Any, int] | None:
     return None
 
 
-def _fixed(value: Any, lane: int) -> int | None:
+def _fixed(value: Value, lane: int) -> int | None:
     """Element `lane` of a constant."""
     op = owner(value)
     if op is None or op.name != "arith.constant":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Type, arith_d, ir, memref_d, scf_d, vector_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import same_along
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import (
@@ -21,8 +21,11 @@ from xcc.passes.gpu.layout.registers import (
 from xcc.passes.gpu.memory.access import Access, mask_layout
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, all_of, copy_async
 
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-def read(k: Any, op: Operation) -> None:
+
+def read(k: KernelBuilder, op: Operation) -> None:
     """vector.transfer_read"""
     result = op.results[0]
     layout = k.layout(result)
@@ -41,7 +44,7 @@ def read(k: Any, op: Operation) -> None:
         k.values[result] = from_registers(out)
 
 
-def write(k: Any, op: Operation) -> None:
+def write(k: KernelBuilder, op: Operation) -> None:
     """vector.transfer_write"""
     value = op.operands[0]
     layout = k.layout(value)
@@ -60,7 +63,7 @@ def write(k: Any, op: Operation) -> None:
 class Transfer:
     """The memory accesses of one thread for a transfer op."""
 
-    def __init__(self, k: Any, op: Operation, access: Access, layout: Layout) -> None:
+    def __init__(self, k: KernelBuilder, op: Operation, access: Access, layout: Layout) -> None:
         self.k, self.access, self.layout = k, access, layout
         self.memref = k.get(access.memref)
         self.base = [k.get(v) for v in access.indices]
@@ -79,7 +82,7 @@ class Transfer:
             self.uniform = self.width == 1 or same_along(mask, self.width)
 
     @staticmethod
-    def of(k: Any, op: Operation) -> Transfer:
+    def of(k: KernelBuilder, op: Operation) -> Transfer:
         """The accesses of a transfer_read in its layout."""
         return Transfer(k, op, Access(op, k.chip.vector_bytes), k.layout(op.results[0]))
 
@@ -88,7 +91,7 @@ class Transfer:
         """Whether the mask of a transfer op is all on or all off in each access of `width` elements."""
         return width == 1 or same_along(op.operands[len(op.operands) - 1], width)
 
-    def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:
+    def copy_async(self, buffer: Value, offsets: Layout, start: Value, test: Value | None = None) -> None:
         """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off."""
         def parts() -> list[AsyncCopy]:
             tests = [None if self.mask is None else self.mask[g[0]] for g in self.groups]
@@ -116,7 +119,7 @@ class Transfer:
         return total if ir.MemRefType(self.memref.type).layout == ir.AffineMapAttr.get(
             ir.AffineMap.get_identity(len(sizes))) else None
 
-    def view(self) -> Any:
+    def view(self) -> Value:
         """The memory from the element in the first register on, in one dim: a thread's accesses differ by constants."""
         sizes = [memref_d.dim(self.memref, index(d)) if n < 0 else index(n) for d, n in enumerate(self.access.sizes)]
         at, count = index(0), index(1)
@@ -132,17 +135,17 @@ class Transfer:
             "static_sizes": ir.DenseI64ArrayAttr.get([ir.ShapedType.get_dynamic_size()]),
             "static_strides": ir.DenseI64ArrayAttr.get([1])}).results[0]
 
-    def indices(self, register: int) -> list[Any]:
+    def indices(self, register: int) -> list[Value]:
         out = list(self.base)
         for dim, memory in enumerate(self.access.dims):
             if memory >= 0 and self.layout.shape[dim] > 1:
                 out[memory] = arith_d.addi(out[memory], self.k.code.coordinate(self.layout, register, dim))
         return out
 
-    def load(self, group: list[int], element: Type, padding: Any) -> Any:
+    def load(self, group: list[int], element: Type, padding: Value) -> Value:
         kind = register_vector(len(group), element)
 
-        def plain() -> Any:
+        def plain() -> Value:
             return vector_d.load(kind, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)
 
         if self.mask is None:
@@ -158,7 +161,7 @@ class Transfer:
                 scf_d.yield_([from_registers([self._load_one(r, element, padding) for r in group])])
         return branch.results[0]
 
-    def _load_one(self, register: int, element: Type, padding: Any) -> Any:
+    def _load_one(self, register: int, element: Type, padding: Value) -> Value:
         assert self.mask is not None
         branch = scf_d.IfOp(self.mask[register], [element], has_else=True)
         with ir.InsertionPoint(branch.then_block):
@@ -167,10 +170,10 @@ class Transfer:
             scf_d.yield_([padding])
         return branch.results[0]
 
-    def _store_one(self, register: int, scalar: Any) -> None:
+    def _store_one(self, register: int, scalar: Value) -> None:
         memref_d.store(scalar, self.memref, self.indices(register))
 
-    def store(self, group: list[int], piece: Any) -> None:
+    def store(self, group: list[int], piece: Value) -> None:
         def plain() -> None:
             vector_d.store(piece, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)
 
@@ -190,7 +193,7 @@ class Transfer:
                 scf_d.yield_([])
 
 
-def uniform_store(k: Any, op: Operation) -> None:
+def uniform_store(k: KernelBuilder, op: Operation) -> None:
     """memref.store of a scalar that is the same in the whole workgroup: one thread stores it."""
     def store() -> None:
         k.scalar(op)

@@ -8,9 +8,9 @@ two slots (three, where instructions run on into the next step), which the last 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Block, Value, arith_d, ir
+from xcc._mlir import Attribute, Block, Operation, Value, arith_d, ir, owner_op
 from xcc.passes.gpu.layout.registers import guarded, index, to_memory
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_ops import owner
@@ -19,6 +19,9 @@ from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import LOADS
 from xcc.passes.gpu.vendor import warpgroup
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["LaterTiles", "nothing_known"]
 
@@ -33,7 +36,7 @@ class LaterTiles:
         known: the value of an operation of the body that is not to be emitted, None for others.
     """
 
-    def __init__(self, k: Any, block: Block, plan: LoadsAhead, steps: Steps) -> None:
+    def __init__(self, k: KernelBuilder, block: Block, plan: LoadsAhead, steps: Steps) -> None:
         self.k, self.block, self.plan, self.staged, self.steps = k, block, plan, plan.staged, steps
         self.direct, self.held = plan.copied, plan.held
         self.slots, self.ahead = plan.slots, plan.ahead
@@ -62,7 +65,7 @@ class LaterTiles:
         if self.held:
             guarded(self.steps.inside(first), lambda: self.write(self.loaded(first), None))
 
-    def turn(self, counters: list[Any]) -> tuple[Any, list[Any]]:
+    def turn(self, counters: list[Value]) -> tuple[Value | None, list[Value]]:
         """Makes each tile the one of the step of `counters`; waits for its copies.
 
         Returns the slot that is free for copies, and the counters of the next step."""
@@ -106,11 +109,11 @@ class LaterTiles:
                     self.k.emit(op)
         return late
 
-    def copy_later(self, iv: Value, slot: Any) -> None:
+    def copy_later(self, iv: Value, slot: Value | None) -> None:
         later = self.steps.later(iv, self.ahead)
         self.copy(later, slot, None if self.endless else self.steps.inside(later))
 
-    def copy(self, iv: Value, slot: Any, test: Any) -> None:
+    def copy(self, iv: Value, slot: Value | None, test: Value | None) -> None:
         """Starts the copies of step `iv` to a slot, where `test` holds, as one group; without a branch, so that the
         code around them can be scheduled between them."""
         saved = dict(self.k.values)
@@ -118,12 +121,12 @@ class LaterTiles:
             self.k.emit(op)
         for t in self.direct:
             offsets = t.memory.compose(self.k.layout(t.value))
-            reader(self.k, owner(t.value)).copy_async(t.buffer, offsets, arith_d.muli(slot, index(t.elements)), test)
+            reader(self.k, owner_op(t.value)).copy_async(t.buffer, offsets, arith_d.muli(slot, index(t.elements)), test)
         self.k.values = saved
         _end_group()
 
     @staticmethod
-    def copy_nothing(_: Any) -> None:
+    def copy_nothing(_: Value) -> None:
         """In a step that has nothing to copy."""
         _end_group()
 
@@ -132,7 +135,7 @@ class LaterTiles:
         """Waits until at most so many groups of copies are under way."""
         ir.Operation.create("nvvm.cp.async.wait.group", attributes={"n": _i32(groups)})
 
-    def loaded(self, iv: Value) -> tuple[list[Any], dict[Any, Any]]:
+    def loaded(self, iv: Value) -> tuple[list[Any], dict[Value, Value]]:
         """Starts the loads of the register-staged tiles of step `iv`, without a branch around them.
 
         Returns what is to be done to what they give, and the values at that step.
@@ -143,7 +146,7 @@ class LaterTiles:
         self.k.code.keep_order()
         return late, values
 
-    def write(self, following: tuple[list[Any], dict[Any, Any]], slot: Any) -> None:
+    def write(self, following: tuple[list[Any], dict[Value, Value]], slot: Value | None) -> None:
         """Writes the register-staged tiles that were loaded into a slot, None for the first."""
         k = self.k
         k.code.keep_order()
@@ -157,7 +160,7 @@ class LaterTiles:
                                 start, last_first=True)
         k.values = saved
 
-    def only_loads(self) -> set[Any]:
+    def only_loads(self) -> set[Operation]:
         """Operations of the body that only the tiles' loads use."""
         replaced = {operand for operand, _ in self.staged}
         slices = {op for _, t in self.staged for op in t.slice}
@@ -171,12 +174,12 @@ class LaterTiles:
         return out
 
 
-def nothing_known(_: Any) -> Any:
+def nothing_known(_: Operation) -> Any:
     """No value of an operation is known ahead."""
     return None
 
 
-def _wrapped(slot: Any, ahead: int, slots: int) -> Any:
+def _wrapped(slot: Value | None, ahead: int, slots: int) -> Value:
     """(slot + ahead) % slots for a slot below `slots`."""
     if slots == 2:
         return arith_d.xori(slot, index(1))
@@ -189,5 +192,5 @@ def _end_group() -> None:
     ir.Operation.create("nvvm.cp.async.commit.group")
 
 
-def _i32(value: int) -> Any:
+def _i32(value: int) -> Attribute:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)

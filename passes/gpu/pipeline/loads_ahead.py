@@ -12,9 +12,9 @@ described at the first. What is not complete is not pipelined; what cannot be do
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Block, Operation, Value, ir
+from xcc._mlir import Attribute, Block, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.forms import memory_of
 from xcc.passes.gpu.layout.linear import Layout
@@ -24,6 +24,10 @@ from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import adds_alone, loads_of_step, may_be_async, products, runs_on
 from xcc.passes.gpu.vendor import warpgroup
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.layout.tile_kernel import TileKernel
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["IN_FLIGHT", "PEELED", "STAGED", "STAGES", "UNROLL", "LoadsAhead", "forget", "staged_tiles", "write_staged"]
 
@@ -50,7 +54,7 @@ class LoadsAhead:
     fenced: bool
 
     @staticmethod
-    def of(k: Any, loop: Operation) -> LoadsAhead | None:
+    def of(k: TileKernel | KernelBuilder, loop: Operation) -> LoadsAhead | None:
         """The tiles that `loop` loads ahead; None where its attributes say that it does not."""
         staged = staged_tiles(k, loop) if STAGES in loop.attributes else []
         if not staged or not all(t.load and t.slots for _, t in staged):
@@ -83,14 +87,14 @@ class LoadsAhead:
         """The byte of shared memory behind all tiles."""
         return max(t.end for _, t in self.staged)
 
-    def check(self, k: Any, loop: Operation) -> LoadsAhead:
+    def check(self, k: KernelBuilder, loop: Operation) -> LoadsAhead:
         """This, or a UserError where it cannot be done."""
         wrong = self._wrong_slots(k, loop) or self.wrong_steps(k, loop, int_attribute(loop, PEELED))
         if wrong:
             raise UserError(f"{loop.location}: the loop's loads cannot run ahead as its attributes say: {wrong}")
         return self
 
-    def wrong_steps(self, k: Any, loop: Operation, peeled: int) -> str:
+    def wrong_steps(self, k: KernelBuilder, loop: Operation, peeled: int) -> str:
         """Why the last `peeled` steps cannot stand behind `loop`; empty where they can."""
         count, unroll = Steps.of(loop).count, int_attribute(loop, UNROLL)
         if count is None and peeled and not adds_alone(loop, len(self.copied)):
@@ -103,7 +107,7 @@ class LoadsAhead:
             return f"{UNROLL} = {unroll} of {left} steps: it must divide them, and LLVM schedule the code"
         return ""
 
-    def _wrong_slots(self, k: Any, loop: Operation) -> str:
+    def _wrong_slots(self, k: KernelBuilder, loop: Operation) -> str:
         tiles = [t for _, t in self.staged]
         slots = {t.slots for t in self.copied}
         if self.running not in (0, 1) or self.running and not runs_on(k, loop, len(tiles)):
@@ -129,7 +133,7 @@ def forget(loop: Operation) -> None:
             del op.attributes[name]
 
 
-def write_staged(loop: Operation, staged: list[tuple[Any, StagedTile]]) -> None:
+def write_staged(loop: Operation, staged: list[tuple[Value, StagedTile]]) -> None:
     """Writes what is known of the operands in shared memory to the contractions of `loop`."""
     left = dict(staged)
     for op in products(loop):
@@ -140,7 +144,7 @@ def write_staged(loop: Operation, staged: list[tuple[Any, StagedTile]]) -> None:
             del op.attributes[STAGED]
 
 
-def _attribute(tile: StagedTile | None) -> Any:
+def _attribute(tile: StagedTile | None) -> Attribute:
     if tile is None:
         return ir.DictAttr.get({})
     i64 = ir.IntegerType.get_signless(64)
@@ -152,7 +156,7 @@ def _attribute(tile: StagedTile | None) -> Any:
     return ir.DictAttr.get(out)
 
 
-def staged_tiles(k: Any, loop: Operation) -> list[tuple[Any, StagedTile]]:
+def staged_tiles(k: TileKernel | KernelBuilder, loop: Operation) -> list[tuple[Value, StagedTile]]:
     """What is said of the operands of a loop's contractions: those of its steps, then those made before it."""
     block = loop.regions[0].blocks[0]
     own: dict[Any, StagedTile] = {}
@@ -161,17 +165,18 @@ def staged_tiles(k: Any, loop: Operation) -> list[tuple[Any, StagedTile]]:
         for number, entry in enumerate(op.attributes[STAGED] if STAGED in op.attributes else []):
             operand = op.operands[number]
             if len(entry) and operand not in own and operand not in kept:
-                here = owner(operand) is not None and owner(operand).block == block
+                here = (maker := owner(operand)) is not None and maker.block == block
                 (own if here else kept)[operand] = _read(k, op, number, entry, block if here else None)
     return [*own.items(), *kept.items()]
 
 
-def _read(k: Any, op: Operation, number: int, entry: Any, block: Block | None) -> StagedTile:
+def _read(k: TileKernel | KernelBuilder, op: Operation, number: int, entry: Attribute,
+          block: Block | None) -> StagedTile:
     """The tile of an operand; block: of the loop whose steps load it, None where it is made before."""
     operand, product = op.operands[number], k.product(op)
     maker = owner(operand)
-    through = maker is not None and maker.name == CONVERT and (block is not None or not product.from_shared)
-    value = maker.operands[0] if through else operand
+    through = block is not None or not product.from_shared
+    value = maker.operands[0] if through and maker is not None and maker.name == CONVERT else operand
     steps = loads_of_step(value, block) if block is not None else []
     if steps is None:
         raise UserError(f"{op.location}: operand {number} is not loaded in a step alone, {STAGED} cannot be obeyed")
@@ -183,7 +188,7 @@ def _read(k: Any, op: Operation, number: int, entry: Any, block: Block | None) -
     return StagedTile(value, steps, _memory(k, op, number, value, entry), stored, load=load, **numbers)
 
 
-def _memory(k: Any, op: Operation, number: int, value: Value, entry: Any) -> Layout:
+def _memory(k: TileKernel | KernelBuilder, op: Operation, number: int, value: Value, entry: Attribute) -> Layout:
     """The memory layout of an operand: any order of its elements, but the instruction's where that reads it there."""
     try:
         memory = memory_of(entry["memory"].value, shape_of(value))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import TURNS_BYTES
 from xcc.passes.gpu.layout.registers import memory_type
 from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, is_vector, shape_of, walk
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.layout.tile_kernel import TileKernel
 
 __all__ = ["exchange_bytes", "room_inside"]
 
@@ -22,12 +25,12 @@ def exchange_bytes(size: int) -> int:
     return min(size, TURNS_BYTES)
 
 
-def room_inside(k: Any, block: Block, staged: Container[Any]) -> int:
+def room_inside(k: TileKernel, block: Block, staged: Container[Any]) -> int:
     """Bytes for the operations of `block`, where the operands of contractions in `staged` are there already."""
     return max((_needed(k, op, staged) for op in walk(block)), default=0)
 
 
-def _needed(k: Any, op: Operation, staged: Container[Any]) -> int:
+def _needed(k: TileKernel, op: Operation, staged: Container[Any]) -> int:
     if op.name == CONVERT and is_vector(op.results[0]) and op.results[0] not in staged:
         source, target = k.layout(op.operands[0]), k.layout(op.results[0])
         return 0 if lane_exchange(source, target) is not None else exchange_bytes(_bytes(op.results[0]))

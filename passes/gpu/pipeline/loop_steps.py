@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Operation, Value, arith_d
 from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import constant
@@ -14,7 +12,7 @@ __all__ = ["Steps"]
 class Steps:
     """The steps from `lower` to below `upper`, `step` apart: index values."""
 
-    def __init__(self, lower: Any, upper: Any, step: Any) -> None:
+    def __init__(self, lower: Value, upper: Value, step: Value) -> None:
         self.lower, self.upper, self.step = lower, upper, step
 
     @staticmethod
@@ -28,7 +26,7 @@ class Steps:
         low, high, step = (constant(v) for v in (self.lower, self.upper, self.step))
         return None if low is None or high is None or step is None else max(0, -((low - high) // step))
 
-    def before_last(self, last: int) -> Any:
+    def before_last(self, last: int) -> Value:
         """Where the last `last` steps begin; the first step where there are not as many, so that some of these are
         behind the end."""
         low, step, count = constant(self.lower), constant(self.step), self.count
@@ -38,7 +36,7 @@ class Steps:
         others = arith_d.maxsi(arith_d.subi(arith_d.ceildivui(extent, self.step), index(last)), index(0))
         return arith_d.addi(self.lower, arith_d.muli(others, self.step))
 
-    def later(self, iv: Value, steps: int) -> Any:
+    def later(self, iv: Value, steps: int) -> Value:
         """Where the step that is `steps` behind `iv` begins."""
         if not steps:
             return iv
@@ -48,7 +46,7 @@ class Steps:
         ahead = index(size * steps) if size is not None else arith_d.muli(self.step, index(steps))
         return arith_d.addi(iv, ahead)
 
-    def inside(self, iv: Value) -> Any:
+    def inside(self, iv: Value) -> Value | None:
         """Whether `iv` is a step of the loop; None when it is known to be."""
         low, high = constant(iv), constant(self.upper)
         if low is not None and high is not None and low < high:

@@ -35,12 +35,13 @@ from xcc.passes.gpu.vendor import warpgroup
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.pipeline.rounds import Rounds
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["PipelinedLoop", "pipelined_loop"]
 
 
 
-def pipelined_loop(k: Any, op: Operation, plan: LoadsAhead) -> None:
+def pipelined_loop(k: KernelBuilder, op: Operation, plan: LoadsAhead) -> None:
     """Emits the loop `op` with its tiles loaded ahead."""
     loop = PipelinedLoop(k, op, plan)
     loop.bind()
@@ -50,7 +51,7 @@ def pipelined_loop(k: Any, op: Operation, plan: LoadsAhead) -> None:
 class PipelinedLoop:
     """The loop `op` over `steps`, which loads the `tiles` of later ones."""
 
-    def __init__(self, k: Any, op: Operation, plan: LoadsAhead) -> None:
+    def __init__(self, k: KernelBuilder, op: Operation, plan: LoadsAhead) -> None:
         self.k, self.op, self.plan = k, op, plan
         self.block = op.regions[0].blocks[0]
         self.steps = Steps.of(op)
@@ -102,7 +103,7 @@ class PipelinedLoop:
         self.finish(values[:-1])
         rounds.slot = values[-1]
 
-    def _copies_behind(self, first: Any, n: int, last: int) -> Callable[[Any], None] | None:
+    def _copies_behind(self, first: Value, n: int, last: int) -> Callable[[Any], None] | None:
         """What starts the copies during the n-th of the `last` steps behind the loop, which begin at `first`; None
         where the step to copy is behind the end."""
         if not self.tiles.direct or n >= last - self.tiles.ahead:
@@ -116,7 +117,7 @@ class PipelinedLoop:
         lower, upper, step, *self.init = [self.k.get(v) for v in self.op.operands]
         self.steps = self.tiles.steps = Steps(lower, upper, step)
 
-    def loops(self, end: Any, counters: list[Any]) -> list[Any]:
+    def loops(self, end: Value, counters: list[Value]) -> list[Value]:
         """The steps up to `end`, those that are whole in a loop of their own; what they give."""
         carried, begin, tiles = [*self.init, *counters], self.steps.lower, self.tiles
         if self.whole:
@@ -126,7 +127,7 @@ class PipelinedLoop:
             tiles.known, tiles.endless = nothing_known, endless
         return self.loop(begin, end, carried)
 
-    def loop(self, begin: Any, end: Any, carried: list[Any]) -> list[Any]:
+    def loop(self, begin: Value, end: Value, carried: list[Value]) -> list[Value]:
         """A loop from `begin` to `end`, with the code of a step; what it gives."""
         loop = scf_d.ForOp(begin, end, self.steps.step, carried)
         arguments = list(loop.body.arguments)
@@ -141,7 +142,7 @@ class PipelinedLoop:
                 f"#llvm.loop_annotation<unroll = <{how}>>")
         return list(loop.operation.results)
 
-    def finish(self, results: list[Any]) -> None:
+    def finish(self, results: list[Value]) -> None:
         """Hands out what the loop gives; instructions that still run are waited for."""
         k = self.k
         k.in_flight = False
@@ -157,7 +158,7 @@ class PipelinedLoop:
         for operand, _ in self.plan.staged:
             k.staged.pop(operand, None)
 
-    def loads_to_start(self) -> list[tuple[Any, list[int]]]:
+    def loads_to_start(self) -> list[tuple[Operation, list[int]]]:
         """What is read behind the loop and starts to be loaded some steps before its end, a share a step."""
         steps, loads = self.k.pieces.loads_behind(self.op)
         self.apart = max(self.apart, steps)
@@ -166,7 +167,7 @@ class PipelinedLoop:
             raise UserError(f"{self.op.location}: reads behind the loop cannot be loaded in its last steps: {wrong}")
         return loads
 
-    def body(self, iv: Value, carried: list[Any], copy: Callable[[Any], None] | None = None) -> list[Any]:
+    def body(self, iv: Value, carried: list[Value], copy: Callable[[Any], None] | None = None) -> list[Value]:
         """The code of one step; what it yields. copy: starts the copies of what a slot gets that is free now."""
         k, tiles = self.k, self.tiles
         n = len(self.init)
@@ -195,7 +196,7 @@ class PipelinedLoop:
         yielded = list(self.block.operations)[-1].operands
         return [*[k.get(v) for v in yielded], *advanced]
 
-    def next_step(self, iv: Value) -> Any:
+    def next_step(self, iv: Value) -> Value:
         """The step behind `iv`, or `iv` itself, whose tiles are loaded again to no purpose, where it is the last."""
         after = self.steps.later(iv, 1)
         if self.apart:
@@ -203,6 +204,6 @@ class PipelinedLoop:
         return arith_d.select(arith_d.cmpi(arith_d.CmpIPredicate.slt, after, self.steps.upper), after, iv)
 
 
-def _share(loads: list[Any], n: int, steps: int) -> list[Any]:
+def _share(loads: list[tuple[Operation, list[int]]], n: int, steps: int) -> list[tuple[Operation, list[int]]]:
     """What the n-th of `steps` steps starts of `loads`."""
     return loads[len(loads) * n // steps:len(loads) * (n + 1) // steps]

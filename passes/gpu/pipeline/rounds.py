@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, arith_d, gpu_d, ir, scf_d
+from xcc._mlir import Block, Operation, Value, arith_d, gpu_d, ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, TURNS_BYTES
@@ -26,6 +26,9 @@ from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.pipelined_loop import PipelinedLoop
 from xcc.passes.gpu.pipeline.staging_rules import PURE, adds_alone
 
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
+
 __all__ = ["GROUP", "PERSISTENT", "Rounds", "rounds_problem"]
 
 GROUP = "xcc.group"         # on an scf.forall: tiles along the last dim but one that neighbouring workgroups take
@@ -35,13 +38,15 @@ PERSISTENT = "xcc.persistent"       # on an scf.forall: how many workgroups comp
 class Rounds:
     """The tiles of one workgroup. `loop` is their loop over k, `slot` where in shared memory a tile's first step is."""
 
-    def __init__(self, k: Any, forall: Operation, place: Callable[[Any], None], count: Any) -> None:
+    def __init__(self, k: KernelBuilder, forall: Operation, place: Callable[[Any], None], count: Value) -> None:
         problem = rounds_problem(k, forall)
         if problem:
             raise UserError(f"{forall.location}: {PERSISTENT} cannot be obeyed: {problem}")
         self.k, self.body, self.place, self.count = k, forall.regions[0].blocks[0], place, count
         [loop] = _loops(self.body)
-        self.loop = PipelinedLoop(k, loop, k.plan_of(loop))
+        plan = k.plan_of(loop)
+        assert plan is not None             # rounds_problem has looked
+        self.loop = PipelinedLoop(k, loop, plan)
         outer = _needed(self.body, loop, self.loop.plan) or []
         self.moving = _moving(self.body, outer)         # what its copies start from, of each tile
         self.fixed = [op for op in outer if op not in self.moving]
@@ -74,12 +79,12 @@ class Rounds:
         loop.tiles.wait(0)
 
     @property
-    def carried(self) -> list[Any]:
+    def carried(self) -> list[Value]:
         """The values that differ from tile to tile and are there before its code: coordinates, and what copies start
         from."""
         return [*self.body.arguments, *(r for op in self.moving for r in op.results)]
 
-    def _values(self, number: Any) -> list[Any]:
+    def _values(self, number: Value) -> list[Value]:
         """Those of tile `number`, computed here."""
         saved = dict(self.k.values)
         self.place(number)
@@ -88,7 +93,7 @@ class Rounds:
         values, self.k.values = [self.k.values[v] for v in self.carried], saved
         return values
 
-    def copy_next(self, step: int, slot: Any) -> None:
+    def copy_next(self, step: int, slot: Value) -> None:
         """Starts the copies of a step of the next tile, whose values are computed where there is one."""
         assert self.following is not None
         after, more = self.following
@@ -102,7 +107,7 @@ class Rounds:
             self.next = list(branch.results)
         self._copy(self.next, step, slot, more)
 
-    def _copy(self, values: list[Any], step: int, slot: Any, test: Any) -> None:
+    def _copy(self, values: list[Value], step: int, slot: Value, test: Value | None) -> None:
         """Starts the copies of a step of the tile of `values`, where `test` holds and there is such a step."""
         saved = self.k.values
         self.k.values = saved | dict(zip(self.carried, values, strict=True))
@@ -131,11 +136,11 @@ def rounds_problem(k: TileKernel, forall: Operation) -> str:
     return ""
 
 
-def _loops(body: Any) -> list[Any]:
+def _loops(body: Block) -> list[Operation]:
     return [op.operation for op in body.operations if op.operation.name == "scf.for"]
 
 
-def _needed(body: Any, loop: Operation, plan: LoadsAhead) -> list[Any] | None:
+def _needed(body: Block, loop: Operation, plan: LoadsAhead) -> list[Any] | None:
     """The operations of `body` that the copies of `plan` and the steps of `loop` start from; None where some must not
     be done twice."""
     wanted: set[Any] = set()
@@ -151,7 +156,7 @@ def _needed(body: Any, loop: Operation, plan: LoadsAhead) -> list[Any] | None:
     return [op.operation for op in body.operations if op.operation in wanted]
 
 
-def _moving(body: Any, outer: list[Any]) -> list[Any]:
+def _moving(body: Block, outer: list[Any]) -> list[Any]:
     """Those of `outer` that depend on the tile."""
     known: set[Any] = set(body.arguments)
     found = []
@@ -162,7 +167,7 @@ def _moving(body: Any, outer: list[Any]) -> list[Any]:
     return found
 
 
-def _exchanged(k: TileKernel, body: Any) -> Iterator[int]:
+def _exchanged(k: TileKernel, body: Block) -> Iterator[int]:
     """Bytes of the tiles that the epilogue converts, but for those that shuffles do."""
     for op in body.operations:
         if op.operation.name == CONVERT and is_vector(op.operation.results[0]):

@@ -3,15 +3,19 @@ a user wrote is checked by it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Block, Operation, Value, ir
+from xcc._mlir import Block, Operation, Type, Value, ir
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, owner, step_of
 from xcc.passes.gpu.memory.access import Access, register_run
 from xcc.passes.gpu.memory.gathers import Gather
 from xcc.passes.gpu.memory.transfers import Transfer
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.layout.tile_kernel import TileKernel
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["LOADS", "PURE", "adds_alone", "loads_of_step", "may_be_async", "products", "runs_on"]
 
@@ -20,21 +24,21 @@ PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose
 LOADS = ("vector.transfer_read", "vector.gather", "memref.load")
 
 
-def products(loop: Operation) -> list[Any]:
+def products(loop: Operation) -> list[Operation]:
     """The contractions of a loop's body."""
     return [op.operation for op in loop.regions[0].blocks[0].operations if op.operation.name == "vector.contract"]
 
 
-def loads_of_step(value: Value, block: Block) -> list[Any] | None:
+def loads_of_step(value: Value, block: Block) -> list[Operation] | None:
     """The operations of a loop's `block` that load `value`; None where they depend on what the loop carries."""
     steps = step_of(value, block, lambda op: op.name.startswith((*PURE, *LOADS)) and not len(op.regions))
     return steps if steps is not None and any(s.name in LOADS for s in steps) else None
 
 
-def may_be_async(k: Any, value: Value, memory: Layout, stored: Any) -> bool:
+def may_be_async(k: TileKernel | KernelBuilder, value: Value, memory: Layout, stored: Type) -> bool:
     """Whether a tile is one transfer or gather whose accesses have the form of asynchronous copies to `memory`."""
     op, layout = owner(value), k.layout(value)
-    if not k.chip.has_async_copies or stored != ir.VectorType(value.type).element_type:
+    if op is None or not k.chip.has_async_copies or stored != ir.VectorType(value.type).element_type:
         return False
     if op.name == "vector.gather":
         return _gather_may(k, op, layout, memory, element_bytes(stored))
@@ -66,7 +70,7 @@ def _gather_may(k: Any, op: Operation, layout: Layout, memory: Layout, size: int
     return bool(fixed.is_splat and fixed.get_splat_value().value == 0)
 
 
-def runs_on(k: Any, loop: Operation, staged: int) -> bool:
+def runs_on(k: TileKernel | KernelBuilder, loop: Operation, staged: int) -> bool:
     """Whether all contractions of a loop are of warpgroups, read `staged` operands in shared memory, which are all they
     have, and only add to what the loop carries."""
     contractions = products(loop)

@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.index_vectors import line_below
 from xcc.passes.gpu.layout.registers import index, register_vector
 from xcc.passes.gpu.layout.tile_ops import constant, is_vector, shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["WHOLE", "WholeSteps"]
 
@@ -35,7 +38,7 @@ class WholeSteps:
     tests: tuple[tuple[Any, Any, int], ...]
 
     @staticmethod
-    def of(loop: Any) -> WholeSteps:
+    def of(loop: Operation) -> WholeSteps:
         block = loop.regions[0].blocks[0]
         iv = block.arguments[0]
         sizes, tests = [], []
@@ -53,7 +56,7 @@ class WholeSteps:
     def __bool__(self) -> bool:
         return bool(self.sizes or self.tests)
 
-    def end(self, k: Any, steps: Steps, ahead: int, end: Any) -> Any:
+    def end(self, k: KernelBuilder, steps: Steps, ahead: int, end: Value) -> Value:
         """Where the steps of `steps` that lie ahead of `end` end of which all is there, `ahead` steps later, too."""
         bounds = [arith_d.subi(k.get(op.operands[0]), index(n)) for op, n in self.sizes]
         bounds += [arith_d.subi(k.get(bound), index(n)) for _, bound, n in self.tests]
@@ -65,7 +68,7 @@ class WholeSteps:
                               arith_d.divui(rest, steps.step))
         return arith_d.addi(steps.lower, arith_d.muli(count, steps.step))
 
-    def known(self, k: Any, op: Any) -> Any:
+    def known(self, k: KernelBuilder, op: Operation) -> Value | None:
         """The value of `op` in a whole step; None where that is not known ahead."""
         for of, elements in self.sizes:
             if of == op:
@@ -76,9 +79,9 @@ class WholeSteps:
         return None
 
 
-def _ahead(value: Any, block: Any) -> bool:
+def _ahead(value: Value, block: Block) -> bool:
     """Whether `value` is known ahead of the loop with this block."""
-    around = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+    around: Block | None = value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
     while around is not None and around != block:
         parent = around.owner
         around = None if parent.operation.name == "func.func" else parent.operation.block

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d
+from xcc._mlir import Attribute, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.gpu.layout.registers import from_registers, guarded, memory_type, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.shared.combining import rmw_kind
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["ATOMIC", "atomic"]
 
 ATOMIC = "tile.atomic"
 
 
-def atomic(k: Any, op: Operation) -> None:
+def atomic(k: KernelBuilder, op: Operation) -> None:
     """tile.atomic (value, line, mask, places): where several threads hold an element the first one updates it, and
     tells the others what was there where that is asked for."""
     value, line, mask, places = op.operands
@@ -40,12 +43,12 @@ def atomic(k: Any, op: Operation) -> None:
         k.values[op.results[0]] = made if first is None else _told(k.shared, made, layout, element)
 
 
-def _update(value: Value, memory: Any, at: Any, kind: Any) -> Any:
+def _update(value: Value, memory: Value, at: Value, kind: Attribute) -> Value:
     return ir.Operation.create("memref.atomic_rmw", results=[value.type], operands=[value, memory, at],
                                attributes={"kind": kind}).result
 
 
-def _where(condition: Any, element: Type, update: Callable[[], Any]) -> Any:
+def _where(condition: Value, element: Type, update: Callable[[], Any]) -> Value:
     """What the update gives, 0 where the condition is false."""
     branch = scf_d.IfOp(condition, [element], has_else=True)
     with ir.InsertionPoint(branch.then_block):

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, arith_d, ir, math_d, memref_d, scf_d
+from xcc._mlir import Operation, Value, arith_d, ir, math_d, memref_d, scf_d
 from xcc.passes.gpu.layout.linear import Layout, log2
 from xcc.passes.gpu.layout.registers import guarded, index, registers_of
 from xcc.passes.gpu.layout.tile_ops import shape_of
 from xcc.passes.shared.combining import combiner
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["ACCUMULATE", "accumulate", "accumulated_layout", "alloc"]
 
@@ -38,7 +41,7 @@ def accumulated_layout(op: Operation, warp: int, warps: int) -> Layout:
         "warp": column_bits[:wide] + [none] * max(0, wide - len(column_bits))})
 
 
-def alloc(k: Any, op: Operation) -> None:
+def alloc(k: KernelBuilder, op: Operation) -> None:
     """memref.alloc of shared memory: the workgroup's from here to the kernel's end."""
     kind = ir.MemRefType(op.results[0].type)
     (count,) = kind.shape
@@ -50,7 +53,7 @@ def alloc(k: Any, op: Operation) -> None:
 class _Rounds:
     """The code of one register's updates of all lanes of a warp."""
 
-    def __init__(self, k: Any, op: Operation) -> None:
+    def __init__(self, k: KernelBuilder, op: Operation) -> None:
         self.k, self.layout = k, k.layout(op.operands[1])
         self.memory = k.get(op.operands[0])
         self.places, self.updates = (registers_of(k.get(v)) for v in list(op.operands)[1:])
@@ -64,13 +67,13 @@ class _Rounds:
         self.below = arith_d.subi(mine, self._mask(1))      # lanes that come before this one
         self.above = arith_d.xori(arith_d.ori(self.below, mine), self._mask(-1))
 
-    def _mask(self, value: int) -> Any:
+    def _mask(self, value: int) -> Value:
         return arith_d.constant(self.mask, ir.IntegerAttr.get(self.mask, value))
 
-    def _vote(self, condition: Any) -> Any:
+    def _vote(self, condition: Value) -> Value:
         return ir.Operation.create("gpu.ballot", results=[self.mask], operands=[condition]).result
 
-    def _number(self, value: int) -> Any:
+    def _number(self, value: int) -> Value:
         i32 = ir.IntegerType.get_signless(32)
         return arith_d.constant(i32, ir.IntegerAttr.get(i32, value))
 
@@ -88,10 +91,10 @@ class _Rounds:
         else:
             self._in_turn(active, self._before(place, active), partial(self._update, self.combine, update, at))
 
-    def _update(self, combine: Any, update: Any, at: Any) -> None:
+    def _update(self, combine: Any, update: Value, at: Value) -> None:
         memref_d.store(combine(memref_d.load(self.memory, [at]), update), self.memory, [at])
 
-    def _in_turn(self, active: Any, turn: Any, write: Callable[[], None]) -> None:
+    def _in_turn(self, active: Value, turn: Value, write: Callable[[], None]) -> None:
         """``write()`` in the lanes whose turn is 0, then in those whose turn is 1, and so on."""
         first = self._number(0)
         guarded(arith_d.andi(active, arith_d.cmpi(_I.eq, turn, first)), write)
@@ -108,12 +111,12 @@ class _Rounds:
             self._wait()
             scf_d.YieldOp([arith_d.addi(n, self._number(1))])
 
-    def _before(self, place: Any, active: Any) -> Any:
+    def _before(self, place: Value, active: Value) -> Value:
         """How many lanes before this one have the same place."""
         count = math_d.ctpop(self._meet(place, active, self.below))
         return count if self.mask.width == 32 else arith_d.trunci(ir.IntegerType.get_signless(32), count)
 
-    def _meet(self, place: Any, active: Any, among: Any) -> Any:
+    def _meet(self, place: Value, active: Value, among: Value) -> Value:
         """Those of the lanes `among` that are active and have the same place."""
         same = arith_d.andi(self._vote(active), among)
         for bit in range(self.bits):
@@ -128,7 +131,7 @@ class _Rounds:
         self.k.code.primitives.lane_barrier()
 
 
-def accumulate(k: Any, op: Operation) -> None:
+def accumulate(k: KernelBuilder, op: Operation) -> None:
     """tile.accumulate"""
     rounds = _Rounds(k, op)
     for register in range(rounds.layout.registers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d, vector_d
 from xcc.diagnostics import UserError
@@ -24,12 +24,15 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor import warpgroup
 from xcc.passes.shared.combining import combining
 
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
+
 FRAGMENTS = "xcc.fragments"     # on a vector.contract: when its fragments are read from shared memory
 AHEAD, IN_TURN = "ahead", "in_turn"
 MOST_STEPS = 16     # of FMAs along k in one block: LLVM may read the operands of a whole block first
 
 
-def reduction(k: Any, op: Operation) -> None:
+def reduction(k: KernelBuilder, op: Operation) -> None:
     """vector.multi_reduction: registers, then lanes by shuffles, then warps through shared memory."""
     source, acc = op.operands
     layout = k.layout(source)
@@ -54,7 +57,7 @@ def reduction(k: Any, op: Operation) -> None:
         k.values[op.results[0]] = combine(value, k.get(acc))
 
 
-def _reduce_registers(value: Value, positions: list[int], combine: Any) -> Any:
+def _reduce_registers(value: Value, positions: list[int], combine: Any) -> Value:
     """Folds the register bits `positions`, the highest first."""
     for b in sorted(positions, reverse=True):
         count = ir.VectorType(value.type).shape[0]
@@ -63,7 +66,7 @@ def _reduce_registers(value: Value, positions: list[int], combine: Any) -> Any:
     return value
 
 
-def _reduce_warps(k: Any, value: Value, kept: Layout, warps: list[int], combine: Any) -> Any:
+def _reduce_warps(k: KernelBuilder, value: Value, kept: Layout, warps: list[int], combine: Any) -> Value:
     """Partial results of warps, laid side by side along a new dim, are read by all of them and folded."""
     count = 1 << len(warps)
     shape = (*kept.shape, count)
@@ -79,14 +82,14 @@ def _reduce_warps(k: Any, value: Value, kept: Layout, warps: list[int], combine:
     return _reduce_registers(convert(k.shared, value, held, wanted), list(range(len(warps))), combine)
 
 
-def contract(k: Any, op: Operation) -> None:
+def contract(k: KernelBuilder, op: Operation) -> None:
     """vector.contract: matrix instructions on fragments, or FMAs on register tiles fed from shared memory."""
     plan = k.product(op)
     emit = warpgroup.multiply if plan.from_shared else _multiply_add if plan.instruction is None else _instructions
     k.values[op.results[0]] = emit(k, op, plan)
 
 
-def _instructions(k: Any, op: Operation, plan: Contraction) -> Any:
+def _instructions(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
     """One matrix instruction for each (m, n, k) tile of a warp."""
     i = plan.instruction
     assert i is not None and i.emit is not None and plan.lhs is not None and plan.rhs is not None
@@ -101,7 +104,7 @@ def _instructions(k: Any, op: Operation, plan: Contraction) -> Any:
             layouts[number] = _one_step(layouts[number], plan.maps[number].index(kk), i.k)
     tables = [{layout.at(register=r): r for r in reversed(range(layout.registers))} for layout in layouts]
 
-    def fragment_registers(number: int, ko: int, at: dict[int, int]) -> Any:
+    def fragment_registers(number: int, ko: int, at: dict[int, int]) -> Value:
         return select_registers(values[number], registers(number, at if staged[number] is not None else
                                                           {**at, kk: ko}))
 
@@ -121,7 +124,7 @@ def _instructions(k: Any, op: Operation, plan: Contraction) -> Any:
         held = {layout.at(register=r)[column] for r in range(layout.registers)}
         return [c for c in range(0, plan.sizes[d], size) if plan.placed(d, c) in held]
 
-    def read(number: int, ko: int) -> Any:
+    def read(number: int, ko: int) -> Value:
         tile = staged[number]
         return values[number] if tile is None else tile.read(k, layouts[number],
                                                              {f"dim{plan.maps[number].index(kk)}": ko})
@@ -169,21 +172,19 @@ def _one_step(layout: Layout, dim: int, size: int) -> Layout:
     return layout.with_registers([v for v in layout.basis("register") if v[dim] < size])
 
 
-def _multiply_add(k: Any, op: Operation, plan: Contraction) -> Any:
+def _multiply_add(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
     """Both operands are in shared memory; each k step reads a column and a row into registers."""
     acc = k.get(op.operands[2])
     element = ir.VectorType(acc.type).element_type
-    sides = [_Side(plan, n, k.staged[v]) if v in k.staged else None for n, v in enumerate(list(op.operands)[:2])]
-    if None in sides:
+    tiles = {n: k.staged[v] for n, v in enumerate(list(op.operands)[:2]) if v in k.staged}
+    if len(tiles) < 2:
         k.shared.begin()
         offset = 0
-        for n, side in enumerate(sides):
-            if side is None:
-                value = op.operands[n]
-                tile = _in_shared(k, plan, n, value, offset)
-                offset += -(-tile.slot_bytes // 16) * 16
-                sides[n] = _Side(plan, n, tile)
+        for n in {0, 1} - set(tiles):
+            tiles[n] = _in_shared(k, plan, n, op.operands[n], offset)
+            offset += -(-tiles[n].slot_bytes // 16) * 16
         k.shared.barrier()
+    sides = [_Side(plan, n, tiles[n]) for n in range(2)]
     depth = plan.sizes[plan.k[-1]]
     if not k.chip.llvm_schedules or len(plan.k) > 1 or depth <= MOST_STEPS:
         return _steps(k, plan, sides, acc, element, plan.sizes, None)
@@ -197,8 +198,8 @@ def _multiply_add(k: Any, op: Operation, plan: Contraction) -> Any:
     return loop.results[0]
 
 
-def _steps(k: Any, plan: Contraction, sides: list[Any], acc: Any, element: Type, sizes: dict[int, int], first: Any
-           ) -> Any:
+def _steps(k: KernelBuilder, plan: Contraction, sides: list[_Side], acc: Value, element: Type, sizes: dict[int, int],
+           first: Value | None) -> Value:
     """The sum over `sizes` of the k dims, from `first` on (an index value, a multiple of that size; None: 0)."""
     steps: list[dict[int, int]] = [{}]
     for d in plan.k:
@@ -216,7 +217,7 @@ def _steps(k: Any, plan: Contraction, sides: list[Any], acc: Any, element: Type,
     return acc
 
 
-def _in_shared(k: Any, plan: Contraction, operand: int, value: Value, offset: int) -> StagedTile:
+def _in_shared(k: KernelBuilder, plan: Contraction, operand: int, value: Value, offset: int) -> StagedTile:
     """An operand written to shared memory for this contraction alone."""
     stored = memory_type(ir.VectorType(value.type).element_type)
     memory = operand_memory(plan, operand, k.layout(value), element_bytes(stored))
@@ -237,7 +238,7 @@ class _Side:
         self.loaded: Any = None
         self.turn: Any = None
 
-    def begin(self, k: Any, first: Any, size: int) -> None:
+    def begin(self, k: KernelBuilder, first: Value | None, size: int) -> None:
         """The steps that follow start at k `first`, a multiple of `size`; None: at 0."""
         if first is None:
             return
@@ -248,7 +249,7 @@ class _Side:
             mask |= v
         self.turn = k.code.spread([(first, moved)]), mask
 
-    def at(self, k: Any, step: dict[int, int], element: Type) -> Any:
+    def at(self, k: KernelBuilder, step: dict[int, int], element: Type) -> Value:
         """The values at one k step, a register for each of the accumulator's registers."""
         plan, tile, last = self.plan, self.tile, self.plan.k[-1]
         inside = step[last] % self.chunk

@@ -69,7 +69,7 @@ class Grid:
         guarded(None if whole else arith_d.cmpi(arith_d.CmpIPredicate.ult, number, count), iteration)
         return symbolic.ceildiv(self.total, together)
 
-    def place(self, number: Any) -> None:
+    def place(self, number: Value) -> None:
         """Gives the body's arguments the coordinates of iteration `number`."""
         rest, outer = number, self.sizes
         coords: list[Any] = []      # from the last dim on
@@ -89,10 +89,10 @@ class Grid:
             value = c if by == 1 else arith_d.muli(c, self._bound(by))
             self.k.values[arg] = value if lo == 0 else arith_d.addi(value, self._bound(lo))
 
-    def _bound(self, value: Value) -> Any:
+    def _bound(self, value: Value | int) -> Value:
         return index(value) if isinstance(value, int) else self.k.values[value]
 
-    def _trips(self, lower: Any, upper: Any, step: Any) -> Any:
+    def _trips(self, lower: Value | int, upper: Value | int, step: Value | int) -> Value:
         """The number of iterations along a dim."""
         if isinstance(lower, int) and isinstance(upper, int) and isinstance(step, int):
             return index(-((lower - upper) // step))
@@ -100,7 +100,7 @@ class Grid:
         return extent if step == 1 else arith_d.ceildivui(extent, self._bound(step))
 
 
-def _grouped(number: Any, rows: Any, columns: Any, group: int) -> tuple[Any, Any]:
+def _grouped(number: Value, rows: Value, columns: Value, group: int) -> tuple[Value, Value]:
     """Row and column of a tile when workgroups walk `group` rows of a column, then the next column.
 
     Workgroups that run at the same time then share tiles of both operands in the L2 cache.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, ir, scf_d
+from xcc._mlir import Attribute, Block, Operation, Type, Value, ir, scf_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
@@ -27,6 +27,9 @@ from xcc.passes.gpu.thread.scan import scan
 from xcc.passes.gpu.thread.sort import SORT, sort
 from xcc.passes.gpu.vendor import warpgroup
 
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
+
 __all__ = ["KernelBuilder"]
 
 FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
@@ -39,9 +42,9 @@ class KernelBuilder(TileKernel):
         values: the per-thread value of each value of the tile program.
     """
 
-    def __init__(self, func: Operation, chip: Any, threads: int, entry: Any, instances: int = 1) -> None:
+    def __init__(self, func: Operation, chip: Chip, threads: int, entry: Block, instances: int = 1) -> None:
         super().__init__(func, chip, threads)
-        self.values: dict[Any, Any] = dict(zip(func.operation.regions[0].blocks[0].arguments, entry.arguments,
+        self.values: dict[Value, Value] = dict(zip(func.operation.regions[0].blocks[0].arguments, entry.arguments,
                                                strict=True))
         self.pipelined: dict[Any, LoadsAhead | None] = {}    # by loop
         self.staged: dict[Any, StagedTile] = {}     # by the operand of a contraction that they replace
@@ -62,7 +65,7 @@ class KernelBuilder(TileKernel):
 
     # -- values -------------------------------------------------------------------------------------------------
 
-    def get(self, value: Value) -> Any:
+    def get(self, value: Value) -> Value:
         """The per-thread value of a value of the tile program."""
         if value in self.late:
             self.finish()
@@ -76,7 +79,7 @@ class KernelBuilder(TileKernel):
             self.values[value] = warpgroup.wait([running])[0]
         self.late.clear()
 
-    def type_of(self, value: Value) -> Any:
+    def type_of(self, value: Value) -> Type:
         """The type of a value's per-thread form."""
         return register_vector(self.layout(value).registers, ir.VectorType(value.type).element_type) \
             if is_vector(value) else value.type
@@ -88,7 +91,7 @@ class KernelBuilder(TileKernel):
 
     # -- operations ---------------------------------------------------------------------------------------------
 
-    def block(self, block: Any, done: Container[Any] = ()) -> None:
+    def block(self, block: Block, done: Container[Any] = ()) -> None:
         """The operations of a block, but for those that are `done`."""
         for op in block.operations:
             if op.operation.name not in FORALL_END and op.operation not in done:
@@ -143,7 +146,7 @@ class KernelBuilder(TileKernel):
             self.values[old] = new
 
     @staticmethod
-    def elementwise_of(op: Operation, operands: list[Any], registers: int) -> Any:
+    def elementwise_of(op: Operation, operands: list[Value], registers: int) -> Value:
         """`op`, which has one result, on vectors of some of its registers."""
         kind = register_vector(registers, ir.VectorType(op.results[0].type).element_type)
         return ir.Operation.create(op.name, results=[kind], operands=operands, attributes=attributes_of(op)).result
@@ -155,7 +158,7 @@ class KernelBuilder(TileKernel):
             self.pipelined[loop] = plan.check(self, loop) if plan is not None else None
         return self.pipelined[loop]
 
-    def barrier(self, _: Any) -> None:
+    def barrier(self, _: Operation) -> None:
         self.code.memory_barrier()
 
     def for_loop(self, op: Operation) -> None:
@@ -217,7 +220,7 @@ class KernelBuilder(TileKernel):
             op, source, target, self.shared.limit - self.shared.reserved).emit(self.shared, value, source, target)
 
 
-def attributes_of(op: Operation) -> dict[str, Any]:
+def attributes_of(op: Operation) -> dict[str, Attribute]:
     """The attributes of `op` but for its layout, and that it is computed in pieces."""
     return {name: op.attributes[name] for name in op.attributes if name not in (LAYOUT, IN_PIECES)}
 

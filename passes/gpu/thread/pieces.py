@@ -11,7 +11,7 @@ What is live at once is the tile and one piece of everything that is computed fr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, ir
 from xcc.diagnostics import UserError
@@ -19,6 +19,9 @@ from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
 from xcc.passes.gpu.layout.tile_ops import int_attribute, is_elementwise, is_vector
 from xcc.passes.gpu.memory.transfers import Transfer
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["AHEAD", "IN_PIECES", "PIECES", "PREFETCH", "Pieces", "barrier_behind", "has_copies"]
 
@@ -32,7 +35,7 @@ READ, SPREAD = "vector.transfer_read", "vector.broadcast"
 class Pieces:
     """The operations of one kernel that wait for the stores that use them."""
 
-    def __init__(self, k: Any) -> None:
+    def __init__(self, k: KernelBuilder) -> None:
         self.k = k
         self.waiting: dict[Any, Any] = {}       # by result: operations not emitted yet
         self.made: dict[tuple[Any, tuple[int, ...]], Any] = {}
@@ -68,7 +71,7 @@ class Pieces:
             PIECES in user.attributes and number == 0 or IN_PIECES in user.attributes
             for user, number in ((u.owner.operation, u.operand_number) for u in value.uses))
 
-    def get(self, value: Value, registers: list[int]) -> Any:
+    def get(self, value: Value, registers: list[int]) -> Value:
         """These registers of `value`, in this order."""
         op = self.waiting.get(value)
         if op is None:
@@ -109,7 +112,7 @@ class Pieces:
         for v in op.operands:
             self.load_ahead(v, registers)
 
-    def loads_behind(self, loop: Operation) -> tuple[int, list[tuple[Any, list[int]]]]:
+    def loads_behind(self, loop: Operation) -> tuple[int, list[tuple[Operation, list[int]]]]:
         """In how many of its last steps `loop` loads what is read behind it: accesses (transfer_read, registers)."""
         operations = [op.operation for op in loop.block.operations]
         reads = [op for op in operations[operations.index(loop) + 1:] if PREFETCH in op.attributes]
@@ -121,12 +124,12 @@ class Pieces:
                                 "is known ahead of the loop, all with one number of steps")
         return max(steps, default=0), [(op, group) for op in reads for group in self._transfer(op).groups]
 
-    def start(self, loads: list[tuple[Any, list[int]]]) -> None:
+    def start(self, loads: list[tuple[Operation, list[int]]]) -> None:
         """Emits some of what `loads_behind` gave."""
         for op, group in loads:
             self.early.setdefault(op, {}).update(self._access(op, group))
 
-    def _load(self, op: Operation, registers: list[int]) -> Any:
+    def _load(self, op: Operation, registers: list[int]) -> Value:
         """The registers of a transfer_read: every access that holds one of them."""
         wanted = set(registers)
         found = dict(self.early.get(op, {}))
@@ -140,14 +143,14 @@ class Pieces:
             self.transfers[op] = Transfer.of(self.k, op)
         return self.transfers[op]
 
-    def _access(self, op: Operation, group: list[int]) -> dict[int, Any]:
+    def _access(self, op: Operation, group: list[int]) -> dict[int, Value]:
         """What one access of a transfer_read gives, by register."""
         transfer = self._transfer(op)
         padding = self.k.get(op.operands[1 + len(transfer.access.sizes)])
         piece = transfer.load(group, ir.VectorType(op.results[0].type).element_type, padding)
         return dict(zip(group, registers_of(piece), strict=True))
 
-    def batches(self, store: Any, value: Value, groups: list[list[int]]) -> Iterator[list[list[int]]]:
+    def batches(self, store: Operation, value: Value, groups: list[list[int]]) -> Iterator[list[list[int]]]:
         """Groups of registers of `value` that `store` stores together, in batches of the registers of a piece.
 
         What a batch loads was asked for a few batches before.

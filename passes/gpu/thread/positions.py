@@ -74,7 +74,7 @@ def mask(k: KernelBuilder, op: Operation) -> None:
     tests: dict[tuple[int, int], Any] = {}
     out = []
     for r in range(layout.registers):
-        joined = None
+        joined: Any = None
         for d, bound in enumerate(bounds):
             key = (d, layout.at(register=r)[d] // runs[d])
             if key not in tests:
@@ -91,7 +91,7 @@ def _run(layout: Layout, dim: int, factor: int) -> int:
     return min([run, *(v & -v for v in moving)])
 
 
-def bounded(k: KernelBuilder, op: Any) -> bool:
+def bounded(k: KernelBuilder, op: Operation) -> bool:
     """arith.cmpi of positions, 0, 1, ... behind a scalar, and a bound: one comparison for neighbours of a thread that
     are on one side of whatever the bound is. False where `op` is something else."""
     found = line_below(op)
@@ -112,7 +112,7 @@ def bounded(k: KernelBuilder, op: Any) -> bool:
     return True
 
 
-def constant(k: KernelBuilder, op: Any) -> None:
+def constant(k: KernelBuilder, op: Operation) -> None:
     """arith.constant of a vector: a splat, or a table from which each register reads its element."""
     result = op.results[0]
     data = ir.DenseElementsAttr(op.attributes["value"])

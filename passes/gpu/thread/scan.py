@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Type, arith_d, ir
+from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.forms import blocked
@@ -20,6 +20,9 @@ from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, index, registers_of
 from xcc.passes.shared.attributes import REVERSE
 from xcc.passes.shared.combining import combining
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["scan", "scan_layout"]
 
@@ -48,7 +51,7 @@ class _Scan:
     """The state of a scan: of each register what comes before it (and itself), of each group of registers the total of
     what has been taken, and what the group's registers still add."""
 
-    def __init__(self, k: Any, values: list[Any], combine: Callable[[Any, Any], Any], inclusive: bool,
+    def __init__(self, k: KernelBuilder, values: list[Value], combine: Callable[[Any, Any], Any], inclusive: bool,
                  reverse: bool) -> None:
         self.k, self.combine, self.reverse = k, combine, reverse
         self.prefix: list[Any] = list(values) if inclusive else [None] * len(values)
@@ -56,7 +59,7 @@ class _Scan:
         self.more: dict[int, Any] = {}
         self.taken = 0
 
-    def add(self, a: Any, b: Any) -> Any:
+    def add(self, a: Value | None, b: Value | None) -> Value | None:
         return b if a is None else a if b is None else self.combine(a, b)
 
     def flush(self) -> None:
@@ -73,7 +76,7 @@ class _Scan:
         self.totals = {g: self.add(t, self.totals[g | bit]) for g, t in self.totals.items() if not g & bit}
         self.taken |= bit
 
-    def lanes(self, i: int, neutral: Any) -> None:
+    def lanes(self, i: int, neutral: Value) -> None:
         code = self.k.code
         set_ = arith_d.cmpi(_I.ne, arith_d.andi(code.lane, index(1 << i)), index(0))
         groups = list(self.totals)
@@ -83,7 +86,7 @@ class _Scan:
             self.more[g] = self.add(self.more.get(g), ahead)
             self.totals[g] = self.add(self.totals[g], other)
 
-    def warps(self, layout: Layout, dim: int, bits: list[int], neutral: Any) -> None:
+    def warps(self, layout: Layout, dim: int, bits: list[int], neutral: Value) -> None:
         """All bits of warps at once: every warp reads the totals of all, in `held` one a warp along a new dim."""
         groups, count = list(self.totals), 1 << len(bits)
         left = [v for i, v in enumerate(layout.basis("register")) if not self.taken >> i & 1]
@@ -113,7 +116,7 @@ class _Scan:
                 self.totals[g] = self.add(self.totals[g], total)
 
 
-def _neutral(kind: str, element: Type) -> Any:
+def _neutral(kind: str, element: Type) -> Value:
     """What leaves others as they are, as a scalar."""
     name = kind.split("<")[1].split(">")[0]
     if isinstance(element, ir.FloatType):
@@ -124,7 +127,7 @@ def _neutral(kind: str, element: Type) -> Any:
     return arith_d.constant(element, ir.IntegerAttr.get(element, whole[name]))
 
 
-def scan(k: Any, op: Operation) -> None:
+def scan(k: KernelBuilder, op: Operation) -> None:
     """vector.scan: the tile's running values and the totals, both with the initial value."""
     source, initial = op.operands
     layout, dim = k.layout(source), int(ir.IntegerAttr(op.attributes["reduction_dim"]).value)
@@ -154,6 +157,6 @@ def scan(k: Any, op: Operation) -> None:
     def of_row(r: int) -> int:
         return sum((r >> i & 1) << n for n, i in enumerate(left))
 
-    running = [state.add(starts[of_row(r)], p) for r, p in enumerate(state.prefix)]
+    running: list[Any] = [state.add(starts[of_row(r)], p) for r, p in enumerate(state.prefix)]
     k.values[op.results[0]] = from_registers(running)
     k.values[op.results[1]] = from_registers([combine(starts[of_row(g)], t) for g, t in state.totals.items()])

@@ -13,7 +13,7 @@ and the tile is half as long from then on.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.gpu.exchange.conversions import convert
@@ -21,6 +21,9 @@ from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout, log2
 from xcc.passes.gpu.layout.registers import from_registers, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes, shape_of
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["SORT", "sort", "sorted_layout"]
 
@@ -42,7 +45,7 @@ def sorted_layout(value: Value, threads: int, warp: int, vector_bytes: int) -> L
 class _Sort:
     """A sort under way: registers of each word, and where they lie."""
 
-    def __init__(self, k: Any, words: list[list[Any]], layout: Layout) -> None:
+    def __init__(self, k: KernelBuilder, words: list[list[Value]], layout: Layout) -> None:
         self.k, self.words = k, words
         self.layout = _numbered(layout)
         self.clean = self.layout        # ahead of the upper half's turning: vectors with a single bit
@@ -160,7 +163,7 @@ def _widened(layout: Layout) -> Layout:
     return Layout.make(layout.shape, bases)
 
 
-def sort(k: Any, op: Operation) -> None:
+def sort(k: KernelBuilder, op: Operation) -> None:
     """tile.sort"""
     state = _Sort(k, [registers_of(k.get(v)) for v in op.operands], k.layout(op.operands[0]))
     kept = log2(shape_of(op.results[0])[1])

@@ -12,9 +12,9 @@ holds is dropped. What remains of a mask is for the lanes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir, owner_op
 from xcc.passes.gpu.index.address import LIMIT, Address, lane_terms, linear_terms, same_in_workgroup
 from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.gpu.layout.tile_ops import constant, owner
@@ -36,13 +36,13 @@ class Bounds:
     def __init__(self) -> None:
         self.limit: tuple[Any, int] | None = None
         self.all: list[Any] = []
-        self.lanes: list[Any] = []
+        self.lanes: list[Value] = []
 
-    def lane_mask(self) -> Any:
+    def lane_mask(self) -> Value | None:
         """The conditions of lanes as one, built at the insertion point; None without any."""
         return _conjunction(self.lanes)
 
-    def valid_bytes(self, size: int, most: int, known: dict[Any, Any]) -> Any:
+    def valid_bytes(self, size: int, most: int, known: dict[tuple[Value, int, int], Value]) -> Value:
         """Bytes of the buffer, at most `most`, for elements of `size` bytes; built at the insertion point.
 
         known: sizes by limit, each computed where its limit is.
@@ -59,28 +59,29 @@ class Bounds:
         return arith_d.extui(ir.IntegerType.get_signless(64), end)
 
 
-def _row_bytes(rows: Any, row: int) -> Any:
+def _row_bytes(rows: Value, row: int) -> Value:
     """Bytes of `rows` rows of `row` bytes."""
     i32 = ir.IntegerType.get_signless(32)
     count = arith_d.index_cast(i32, rows) if isinstance(rows.type, ir.IndexType) else rows
     return _scalar(arith_d.muli(arith_d.maxsi(count, arith_d.constant(i32, 0)), arith_d.constant(i32, row)))
 
 
-def _scalar(value: Value) -> Any:
+def _scalar(value: Value) -> Value:
     """`value`, which is the same in all lanes, where LLVM took the vector unit for any of it."""
     return ir.Operation.create("rocdl.readfirstlane", results=[value.type], operands=[value]).result
 
 
-def bounds(mask: Any, address: Address, width: int, size: int, known: dict[Any, Any]) -> Bounds:
+def bounds(mask: Value, address: Address, width: int, size: int, known: dict[Any, Any]) -> Bounds:
     """What `mask` asks of the access of `width` elements of `size` bytes at `address`."""
     out = Bounds()
     for condition in _conditions(mask):
         if _always(condition, known):
             continue
         row = _row(condition, address, width, known) if out.limit is None else None
-        most = _most_rows(owner(condition).operands[1]) if row is not None else None
-        if row is not None and most is not None and most * row * size < LIMIT:
-            out.limit = (owner(condition).operands[1], row)
+        rows = owner_op(condition).operands[1] if row is not None else None
+        most = _most_rows(rows) if rows is not None else None
+        if row is not None and rows is not None and most is not None and most * row * size < LIMIT:
+            out.limit = (rows, row)
         elif same_in_workgroup(condition, known):
             out.all.append(condition)
         else:
@@ -88,25 +89,25 @@ def bounds(mask: Any, address: Address, width: int, size: int, known: dict[Any, 
     return out
 
 
-def _conditions(mask: Any) -> list[Any]:
+def _conditions(mask: Value) -> list[Value]:
     op = owner(mask)
     if op is not None and op.name == "arith.andi":
         return [c for v in op.operands for c in _conditions(v)]
     return [mask]
 
 
-def _conjunction(conditions: list[Any]) -> Any:
+def _conjunction(conditions: list[Value]) -> Value | None:
     total = None
     for c in conditions:
         total = c if total is None else arith_d.andi(total, c)
     return total
 
 
-def _is_less(op: Operation, *predicates: int) -> bool:
+def _is_less(op: Operation | None, *predicates: int) -> TypeGuard[Operation]:
     return op is not None and op.name == "arith.cmpi" and op.attributes["predicate"].value in predicates
 
 
-def _always(condition: Any, known: dict[Any, Any]) -> bool:
+def _always(condition: Value, known: dict[Any, Any]) -> bool:
     op = owner(condition)
     if constant(condition) is not None:
         return bool(constant(condition))
@@ -118,20 +119,19 @@ def _always(condition: Any, known: dict[Any, Any]) -> bool:
 
 def _most_rows(value: Value) -> int | None:
     """An upper bound of the limit `value`: it is a constant, or the size of a tile, min(start + size, end) - start."""
-    while owner(value) is not None and owner(value).name == "arith.index_cast":
-        value = owner(value).operands[0]
-    op = owner(value)
+    while (op := owner(value)) is not None and op.name == "arith.index_cast":
+        value = op.operands[0]
     if op is None or op.name != "arith.subi":
         return constant(value)
     end, start = owner(op.operands[0]), op.operands[1]
     for v in end.operands if end is not None and end.name == "arith.minsi" else ():
-        sides = list(owner(v).operands) if owner(v) is not None and owner(v).name == "arith.addi" else []
+        sides = list(added.operands) if (added := owner(v)) is not None and added.name == "arith.addi" else []
         if start in sides:
             return constant(sides[1 - sides.index(start)])
     return None
 
 
-def _row(condition: Any, address: Address, width: int, known: dict[Any, Any]) -> int | None:
+def _row(condition: Value, address: Address, width: int, known: dict[Any, Any]) -> int | None:
     """Elements of a row, where `condition` limits the rows that `address` has; None for any other condition."""
     op = owner(condition)
     if not _is_less(op, SIGNED) or not same_in_workgroup(op.operands[1], known):

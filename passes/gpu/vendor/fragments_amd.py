@@ -57,8 +57,8 @@ def _wmma_layouts(whole_rows: bool, parts: int) -> tuple[Layout, Layout, Layout]
 
 def _operation(name: str, m: int, n: int, k: int, **more: Any) -> Callable[[Any, Any, Any], Any]:
     """Builds the amdgpu op; one-element operands are passed as scalars."""
-    def emit(a: Any, b: Any, c: Any) -> Any:
-        def scalar(value: Value) -> Any:
+    def emit(a: Value, b: Value, c: Value) -> Value:
+        def scalar(value: Value) -> Value:
             if ir.VectorType(value.type).shape[0] > 1:
                 return value
             return ir.Operation.create("vector.extract", results=[ir.VectorType(value.type).element_type],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Value, ir, vector_d
+from xcc._mlir import Attribute, Value, ir, vector_d
 from xcc.passes.gpu.layout.fragments import MatrixInstruction
 from xcc.passes.gpu.layout.linear import Layout, log2
 
@@ -36,8 +36,8 @@ _C = Layout.make((16, 8), {"register": [(0, 1), (8, 0)], "lane": [(0, 2), (0, 4)
 
 
 def _emit_mma(m: int, n: int, k: int, per: int) -> Any:
-    def emit(a: Any, b: Any, c: Any) -> Any:
-        def shaped(v: Value) -> Any:
+    def emit(a: Value, b: Value, c: Value) -> Value:
+        def shaped(v: Value) -> Value:
             t = ir.VectorType(v.type)
             inner = per if v is not c else 2
             return vector_d.shape_cast(ir.VectorType.get([t.shape[0] // inner, inner], t.element_type), v)
@@ -72,7 +72,7 @@ def _wgmma(n: int, types: tuple[str, str, str], size: int = 2) -> MatrixInstruct
 
 def _mma_bytes(family: str, types: tuple[str, str, str]) -> MatrixInstruction:
     """Bytes of any signs, and f8 (sm_89 and newer), as ``xtg.mma`` (passes/gpu/warpgroup_matrix.py)."""
-    def emit(a: Any, b: Any, c: Any) -> Any:
+    def emit(a: Value, b: Value, c: Value) -> Value:
         sizes = {name: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), n)
                  for name, n in (("m", 16), ("n", 8), ("k", 32))}
         return ir.Operation.create(MMA, results=[c.type], operands=[a, b, c],
@@ -82,7 +82,7 @@ def _mma_bytes(family: str, types: tuple[str, str, str]) -> MatrixInstruction:
                              emit)
 
 
-def _names(types: tuple[str, str, str]) -> Any:
+def _names(types: tuple[str, str, str]) -> Attribute:
     return ir.ArrayAttr.get([ir.StringAttr.get(t) for t in types[:2]])
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Type, Value, ir
 
 __all__ = ["inline_asm"]
 
 
-def inline_asm(text: str, constraints: str, results: Sequence[Any] = (), operands: Sequence[Any] = (), *,
+def inline_asm(text: str, constraints: str, results: Sequence[Type] = (), operands: Sequence[Value] = (), *,
                effects: bool = True) -> Any:
     """An llvm.inline_asm at the insertion point: its one result, None where `results` (types) is empty.
 

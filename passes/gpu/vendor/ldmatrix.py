@@ -8,17 +8,21 @@ holds four neighbours of a row; they cannot be transposed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Type, ir, vector_d
+from xcc._mlir import Type, Value, ir, vector_d
 from xcc.passes.gpu.layout.linear import Layout, log2
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.exchange.thread_code import ThreadCode
+    from xcc.targets.base import Chip
 
 __all__ = ["MatrixLoad", "loads_matrices", "matrix_load"]
 
 ROW, WORD = 16, 4       # bytes of a row of a tile, and of what a lane holds of it
 
 
-def loads_matrices(chip: Any, element_type: Any) -> bool:
+def loads_matrices(chip: Chip, element_type: Type) -> bool:
     """Whether ldmatrix may read elements of this type on `chip`; its op has no f8."""
     wanted = 16 if isinstance(element_type, ir.FloatType) else 8
     return bool(chip.has_matrix_loads) and not isinstance(element_type, ir.IndexType) and element_type.width == wanted
@@ -46,7 +50,7 @@ class MatrixLoad:
         """Cycles of a warp: one to issue each load, one a tile, more where rows share banks."""
         return len(self.groups) * (1 + self.tiles * (1 + self.addresses.bank_conflicts(ROW // self.size, self.size)))
 
-    def emit(self, code: Any, buffer: Any, element: Type, start: Any = None, fixed: int = 0) -> Any:
+    def emit(self, code: ThreadCode, buffer: Value, element: Type, start: Value | None = None, fixed: int = 0) -> Value:
         """The register vector; `fixed` is XORed into all offsets, then `start` is added."""
         out: list[Any] = [None] * sum(len(g) for g in self.groups)
         i32, held = ir.IntegerType.get_signless(32), WORD // self.size

@@ -20,15 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, gpu_d, ir
+from xcc._mlir import Attribute, Operation, Value, arith_d, gpu_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.contraction import Contraction, column_bits
 from xcc.passes.gpu.layout.linear import Layout, log2
 from xcc.passes.gpu.layout.registers import from_registers, index, registers_of, select_registers
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+
+if TYPE_CHECKING:
+    from xcc.passes.gpu.exchange.thread_code import ThreadCode
+    from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["ALIGNMENT", "MULTIPLY", "WAIT", "fence_writes", "matrix_memory", "multiply", "near_k",
            "swizzled_rows", "wait"]
@@ -96,7 +100,7 @@ class _Operand:
     def offset(self, dim: int, position: int) -> int:
         return self.tile.memory.at(**{f"dim{dim}": position})[0]
 
-    def first(self, code: Any, plan: Contraction, position: tuple[int, ...]) -> Any:
+    def first(self, code: ThreadCode, plan: Contraction, position: tuple[int, ...]) -> Value:
         """The offset of this warpgroup's part for the accumulators at `position` of the result."""
         inside = log2(plan.instruction.warps) if plan.instruction is not None else 0
         parts = [[self.offset(self.other, v[self.result]) if n >= inside else 0]
@@ -107,7 +111,7 @@ class _Operand:
             at = arith_d.addi(own, at)
         return at if self.tile.start is None else arith_d.addi(at, self.tile.start)
 
-    def attributes(self, depth: int, step: int) -> Any:
+    def attributes(self, depth: int, step: int) -> Attribute:
         """What ``xtg.wgmma`` says of the operand: sizes and distances in bytes, steps in elements."""
         size = element_bytes(self.tile.stored)
         near_k = self.offset(self.k, 1) == 1
@@ -115,7 +119,7 @@ class _Operand:
         length = 1 << len(self.tile.memory.basis(f"dim{near}"))
         row = min(ROW // size, length)
 
-        def number(value: int) -> Any:
+        def number(value: int) -> Attribute:
             return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
 
         return ir.DictAttr.get({
@@ -125,13 +129,13 @@ class _Operand:
             "steps": ir.DenseI64ArrayAttr.get([self.offset(self.k, s) for s in range(0, depth, step)])})
 
 
-def multiply(k: Any, op: Operation, plan: Contraction) -> Any:
+def multiply(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
     """The accumulators after a contraction; in a loop that lets instructions run on, before they are finished."""
     i = plan.instruction
     assert i is not None
     numbers = [n for n in (0, 1) if (plan.lhs, plan.rhs)[n] is None]     # of the operands in shared memory
-    tiles = [k.staged.get(op.operands[n]) for n in numbers]
-    alone = None in tiles
+    tiles = [tile for n in numbers if (tile := k.staged.get(op.operands[n])) is not None]
+    alone = len(tiles) < len(numbers)
     if alone:
         tiles = _in_shared(k, op, plan, numbers)
     others = (plan.m[0], plan.n[0])
@@ -159,7 +163,7 @@ def multiply(k: Any, op: Operation, plan: Contraction) -> Any:
     return acc[0] if len(acc) == 1 else from_registers([s for part in acc for s in registers_of(part)])
 
 
-def _held(plan: Contraction, value: Value, position: tuple[int, ...]) -> Any:
+def _held(plan: Contraction, value: Value, position: tuple[int, ...]) -> Value:
     """The registers of A for the accumulators at `position` of the result, a step along k after the other."""
     i, layout = plan.instruction, plan.lhs
     assert i is not None and layout is not None
@@ -176,7 +180,7 @@ def _held(plan: Contraction, value: Value, position: tuple[int, ...]) -> Any:
     return select_registers(value, chosen)
 
 
-def wait(accumulators: list[Any]) -> list[Any]:
+def wait(accumulators: list[Value]) -> list[Value]:
     """The accumulators when all instructions issued so far are finished."""
     return list(ir.Operation.create(WAIT, results=[v.type for v in accumulators], operands=accumulators).results)
 

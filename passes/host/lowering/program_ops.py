@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any
 
-from xcc._mlir import Block, Module, Operation, ir
+from xcc._mlir import Attribute, Block, InsertionPoint, Module, Operation, Type, Value, ir
 from xcc.diagnostics import UserError
 from xcc.runtime.program import (
     BindSymbol,
@@ -78,8 +78,9 @@ def write_program(main: Operation, program: Program) -> None:
     main.erase()
 
 
-def _create(name: str, types: Sequence[Any], operands: Sequence[Any], attributes: Mapping[str, Any], regions: int,
-            at: Any) -> Any:
+def _create(name: str, types: Sequence[Type], operands: Sequence[Value], attributes: Mapping[str, Attribute],
+            regions: int,
+            at: InsertionPoint) -> Operation:
     return ir.Operation.create(name, results=types, operands=operands, attributes=attributes, regions=regions, ip=at)
 
 
@@ -87,9 +88,9 @@ class _Writer:
     """Ops in the order of a program; `values` are its buffers."""
 
     def __init__(self, block: Block) -> None:
-        self.values: list[Any] = []
+        self.values: list[Value] = []
         self.at = ir.InsertionPoint(block)
-        self.elements: dict[str, Any] = {}
+        self.elements: dict[str, Type] = {}
 
     def buffer(self, b: Buffer) -> None:
         if b.dtype not in self.elements:
@@ -107,8 +108,8 @@ class _Writer:
         op = _create("host.buffer", [ir.MemRefType.get(shape, self.elements[b.dtype])], base, attributes, 0, self.at)
         self.values.append(op.results[0])
 
-    def create(self, name: str, buffers: Sequence[int], block: Block, attributes: Mapping[str, Any] = {},
-               regions: int = 0) -> Any:
+    def create(self, name: str, buffers: Sequence[int], block: Block, attributes: Mapping[str, Attribute] = {},
+               regions: int = 0) -> Operation:
         return _create(name, (), [self.values[b] for b in buffers], attributes, regions, ir.InsertionPoint(block))
 
     def statements(self, body: Iterable[Any], block: Block) -> None:
@@ -127,7 +128,7 @@ def _numbers(value: Any) -> Sequence[int]:
     return [value] if isinstance(value, int) else list(value)
 
 
-def _attribute(value: Any) -> Any:
+def _attribute(value: Any) -> Attribute:
     if isinstance(value, bool):
         return ir.BoolAttr.get(value)
     if isinstance(value, int):
@@ -148,7 +149,7 @@ def read_program(module: Module) -> Program:
         return _Reader(functions[0]).program()
 
 
-def _ops(op: Operation, region: int = 0) -> list[Any]:
+def _ops(op: Operation, region: int = 0) -> list[Operation]:
     return [o.operation for block in op.regions[region].blocks for o in block.operations]
 
 
@@ -157,8 +158,8 @@ class _Reader:
 
     def __init__(self, function: Operation) -> None:
         self.function = function
-        self.buffers: dict[Any, int] = {}
-        self.places: dict[str, Any] = {}
+        self.buffers: dict[Value, int] = {}
+        self.places: dict[str, Operation] = {}
 
     def program(self) -> Program:
         data: dict[str, Any] = {"buffers": [], "values": [], "states": [], "updates": [], "setup": [], "body": []}
@@ -197,7 +198,7 @@ class _Reader:
         return {"shape": list(t.shape), "dtype": str(t.element_type), "base": (*self._operands(op), -1)[0],
                 **_fields(op)}
 
-    def _statements(self, ops: Iterable[Any], data: list[Any], where: str) -> None:
+    def _statements(self, ops: Iterable[Operation], data: list[Any], where: str) -> None:
         for op in ops:
             cls = CLASSES.get(op.name)
             if cls is None:
@@ -219,7 +220,7 @@ def _fields(op: Operation) -> dict[str, Any]:
     return {name: _data(attribute) for name, attribute in op.attributes.items()}
 
 
-def _data(attribute: Any) -> Any:
+def _data(attribute: Attribute) -> Any:
     if isinstance(attribute, ir.ArrayAttr):
         return [_data(a) for a in attribute]
     if isinstance(attribute, ir.DictAttr):

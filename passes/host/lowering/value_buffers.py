@@ -10,7 +10,7 @@ from xcc._mlir import Block, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.passes.host.placement.block_memory import BlockMemory
 from xcc.passes.host.placement.places import OWN, Place
-from xcc.runtime.program import DTYPE_BYTES, Buffer, Copy, Statement
+from xcc.runtime.program import DTYPE_BYTES, Buffer, BufferKind, Copy, Statement
 from xcc.symbolic import Dim
 
 __all__ = ["ValueBuffers", "dtype_of"]
@@ -26,17 +26,17 @@ class ValueBuffers:
 
     def __init__(self) -> None:
         self.buffers: list[Buffer] = []
-        self.buffer_of: dict[Any, int] = {}
-        self.places: dict[Any, Place] = {}
-        self.targets: dict[Any, Mapping[int, int]] = {}
+        self.buffer_of: dict[Value, int] = {}
+        self.places: dict[Value, Place] = {}
+        self.targets: dict[Block, Mapping[int, int]] = {}
 
-    def begin(self, block: Block, targets: Mapping[int, int], replaced: Mapping[int, Any]) -> None:
+    def begin(self, block: Block, targets: Mapping[int, int], replaced: Mapping[int, Value]) -> None:
         """Reads where the results of `block` lie. `targets`: the buffers of the block's own results, by number;
         `replaced`: the arguments of the block that lie there already."""
         self.places |= BlockMemory(block).checked_places({n: replaced.get(n) for n in targets})
         self.targets[block] = targets
 
-    def new(self, like: Any, kind: Any, name: str = "", base: int = -1, offset: Dim = 0) -> int:
+    def new(self, like: Value, kind: BufferKind, name: str = "", base: int = -1, offset: Dim = 0) -> int:
         """A new buffer with the shape and dtype of the value `like`."""
         t = xt.TensorType.of(like)
         self.buffers.append(Buffer(kind, t.shape, t.dtype, name, base, offset))

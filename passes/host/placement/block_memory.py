@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from xcc._mlir import Operation, Value, owner_op
 from xcc.diagnostics import UserError
@@ -31,7 +30,7 @@ class BlockMemory(MemoryUses):
         op = self.maker(value)
         return op is not None and short_name(op) not in ("weight", "constant") and AT_LOAD not in op.attributes
 
-    def checked_places(self, replaced: Mapping[int, Any]) -> dict[Any, Place]:
+    def checked_places(self, replaced: Mapping[int, Value | None]) -> dict[Value, Place]:
         """The places of the block's values, as its ops say. `replaced` has for each result that has a place of its own
         the argument that lies there, or None.
 
@@ -50,7 +49,7 @@ class BlockMemory(MemoryUses):
                     self._check_operand(op, number, places[v].number)
         return places
 
-    def _chain(self, value: Value, number: int, argument: Any, places: Mapping[Any, Place]) -> list[Any]:
+    def _chain(self, value: Value, number: int, argument: Value | None, places: Mapping[Value, Place]) -> list[Value]:
         """The values that lie where result `number` of the block does, the last one, `value`, first."""
         found, here, value = [], Place("result", number), view_root(value)
         while places.get(value) == here:

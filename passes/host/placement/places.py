@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from xcc._mlir import Block, Module, Operation, ir
+from xcc._mlir import Attribute, Block, Module, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 OWN = Place("own")
 
 
-def main_of(module: Module) -> Any:
+def main_of(module: Module) -> Operation:
     """The function of `module` that is no kernel."""
     found = [op.operation for op in module.body
              if op.operation.name == "func.func" and "xt.kernel" not in op.attributes]
@@ -56,7 +56,7 @@ def main_of(module: Module) -> Any:
     return found[0]
 
 
-def terminator(block: Block) -> list[Any]:
+def terminator(block: Block) -> list[Value]:
     """What `block` returns or yields."""
     return list(block.operations[len(block.operations) - 1].operation.operands)
 
@@ -78,7 +78,7 @@ def places_of(op: Operation) -> list[Place]:
     return [Place(t.split()[0], int(t.split()[1])) if " " in t else OWN for t in texts]
 
 
-def _list(attribute: Any) -> Iterable[Any]:
+def _list(attribute: Attribute) -> Iterable[Any]:
     return attribute if isinstance(attribute, ir.ArrayAttr) else ()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Type, Value, ir
@@ -19,13 +18,13 @@ LINE_BYTES = 64
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-def storage_type(element: Type) -> Any:
+def storage_type(element: Type) -> Type:
     """How an element lies in memory: i1 as i8."""
     is_bool = isinstance(element, ir.IntegerType) and ir.IntegerType(element).width == 1
     return ir.IntegerType.get_signless(8) if is_bool else element
 
 
-def memref_type(dims: Sequence[Dim], element: Type) -> Any:
+def memref_type(dims: Sequence[Dim], element: Type) -> Type:
     """The type of the buffer of a tensor."""
     return ir.MemRefType.get([d if isinstance(d, int) else DYNAMIC for d in dims], storage_type(element))
 
@@ -36,7 +35,7 @@ class Views:
     def __init__(self, builder: Builder) -> None:
         self.b = builder
 
-    def flattened(self, memref: Value, t: Tensor, indices: Sequence[Ix]) -> tuple[Any, Tensor, Sequence[Ix]]:
+    def flattened(self, memref: Value, t: Tensor, indices: Sequence[Ix]) -> tuple[Value, Tensor, Sequence[Ix]]:
         """A view in which dims that are walked as one are one."""
         walks = _walks(t.dims, indices)
         if all(last - first == 1 for first, last in walks):
@@ -50,7 +49,7 @@ class Views:
                                                    ir.MemRefType(memref.type).element_type))
         return view, replace(t, dims=dims), merged(t.dims, indices)
 
-    def view(self, memref: Value, offset: Any, sizes: Sequence[Dim], strides: Sequence[Dim], element: Type) -> Any:
+    def view(self, memref: Value, offset: Value, sizes: Sequence[Dim], strides: Sequence[Dim], element: Type) -> Value:
         """The elements of `memref` from `offset` on, `strides` apart along the dims."""
         static_offset = self.b.as_int(offset)
         static_sizes = [d if isinstance(d, int) else DYNAMIC for d in sizes]
@@ -71,7 +70,7 @@ class Views:
             "static_sizes": ir.DenseI64ArrayAttr.get(static_sizes),
             "static_strides": ir.DenseI64ArrayAttr.get(static_strides)}).results[0]
 
-    def flat(self, memref: Value, dims: Sequence[Dim], element: Type) -> Any:
+    def flat(self, memref: Value, dims: Sequence[Dim], element: Type) -> Value:
         """The buffer of shape `dims` as one dim."""
         key = ("flat", memref)
         found = self.b.recall(key)
@@ -93,7 +92,7 @@ class Views:
         """Elements between neighbours along each dim."""
         return [symbolic.product(t.dims[d + 1:]) for d in range(len(t.dims))]
 
-    def offset(self, t: Tensor, indices: Sequence[Ix]) -> Any:
+    def offset(self, t: Tensor, indices: Sequence[Ix]) -> Value:
         """The position of the first element at `indices` in the buffer of `t`."""
         total = self.b.int(0)
         for i, s in zip(indices, self.strides(t), strict=True):
@@ -101,7 +100,7 @@ class Views:
         return total
 
 
-def prefetch(memref: Value, at: Sequence[Any], write: bool = False, locality: int = 3) -> None:
+def prefetch(memref: Value, at: Sequence[Value], write: bool = False, locality: int = 3) -> None:
     """Asks for the line of the element `at`, for writing too; `locality`: 3 into the first cache, less not so near."""
     ir.Operation.create("memref.prefetch", operands=[memref, *at], attributes={
         "isWrite": ir.BoolAttr.get(write), "isDataCache": ir.BoolAttr.get(True),

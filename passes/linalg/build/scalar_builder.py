@@ -6,10 +6,13 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Value, ir
+from xcc._mlir import Attribute, Block, Type, Value, ir
 from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.passes.linalg.build.tile_values import V
 
 __all__ = ["ATOM_OPS", "ScalarBuilder"]
 
@@ -26,12 +29,12 @@ FOLDS: dict[str, Callable[[int, int], int]] = {
 class ScalarBuilder:
     """Builds IR at the current insertion point; equal pure requests in scope give the same value."""
 
-    def __init__(self, entry: Any, symbols: dict[str, Any]) -> None:
+    def __init__(self, entry: Block, symbols: dict[str, Value]) -> None:
         self.entry = entry
         self.symbols = symbols
-        self.scopes: list[dict[Any, Any]] = [{}]
-        self.constants: dict[Any, Any] = {}
-        self.multiples: dict[Any, int] = {}     # loop variables and sums that are multiples of a number
+        self.scopes: list[dict[Any, Value | V]] = [{}]
+        self.constants: dict[tuple[str, str], Value] = {}
+        self.multiples: dict[Value, int] = {}     # loop variables and sums that are multiples of a number
         self.index = ir.IndexType.get()
         self.i1 = ir.IntegerType.get_signless(1)
 
@@ -54,28 +57,28 @@ class ScalarBuilder:
         self.scopes[-1][key] = value
         return value
 
-    def op(self, name: str, result: Any, operands: Sequence[Any], /, **attributes: Any) -> Any:
+    def op(self, name: str, result: Type, operands: Sequence[Value], /, **attributes: Attribute) -> Value:
         """A one-result op."""
         return ir.Operation.create(name, results=[result], operands=list(operands), attributes=attributes).results[0]
 
-    def pure(self, name: str, result: Any, operands: Sequence[Any], /, **attributes: Any) -> Any:
+    def pure(self, name: str, result: Type, operands: Sequence[Value], /, **attributes: Attribute) -> Value:
         """A one-result op without effects: reused when made before with the same operands."""
         key = (name, str(result), tuple(operands), tuple(sorted((k, str(v)) for k, v in attributes.items())))
         found = self.recall(key)
         return found if found is not None else self.remember(key, self.op(name, result, operands, **attributes))
 
     # constants live at the top of the function
-    def constant(self, attr: Attribute, type_: Any) -> Any:
+    def constant(self, attr: Attribute, type_: Type) -> Value:
         key = (str(attr), str(type_))
         if key not in self.constants:
             with ir.InsertionPoint.at_block_begin(self.entry):
                 self.constants[key] = self.op("arith.constant", type_, [], value=attr)
         return self.constants[key]
 
-    def int(self, n: int) -> Any:
+    def int(self, n: int) -> Value:
         return self.constant(ir.IntegerAttr.get(self.index, n), self.index)
 
-    def splat(self, scalar: Any, shape: Sequence[Int]) -> Any:
+    def splat(self, scalar: Attribute, shape: Sequence[Int]) -> Value:
         """A dense constant vector of the scalar attribute."""
         t = ir.VectorType.get(list(shape), scalar.type)
         return self.constant(ir.DenseElementsAttr.get_splat(t, scalar), t)
@@ -87,7 +90,7 @@ class ScalarBuilder:
             return None
         return int(owner.attributes["value"].value)
 
-    def add(self, a: Any, b: Any) -> Any:
+    def add(self, a: Value, b: Value) -> Value:
         x, y = self.as_int(a), self.as_int(b)
         if x == 0:
             return b
@@ -100,12 +103,12 @@ class ScalarBuilder:
             self.multiples[total] = common
         return total
 
-    def multiple(self, v: Any) -> Int:
+    def multiple(self, v: Value) -> Int:
         """A number that divides `v`; 0 for the constant 0."""
         n = self.as_int(v)
         return abs(n) if n is not None else self.multiples.get(v, 1)
 
-    def sub(self, a: Any, b: Any) -> Any:
+    def sub(self, a: Value, b: Value) -> Value:
         x, y = self.as_int(a), self.as_int(b)
         if y == 0:
             return a
@@ -113,7 +116,7 @@ class ScalarBuilder:
             return self.int(x - y)
         return self.pure("arith.subi", self.index, [a, b])
 
-    def mul(self, a: Any, b: Any) -> Any:
+    def mul(self, a: Value, b: Value) -> Value:
         x, y = self.as_int(a), self.as_int(b)
         if x == 0 or y == 0:
             return self.int(0)
@@ -125,14 +128,14 @@ class ScalarBuilder:
             return self.int(x * y)
         return self.pure("arith.muli", self.index, [a, b])
 
-    def binary(self, name: str, a: Any, b: Any) -> Any:
+    def binary(self, name: str, a: Value, b: Value) -> Value:
         x, y = self.as_int(a), self.as_int(b)
         if x is not None and y is not None:
             if name in FOLDS and not (y == 0 and name in DIVISIONS):
                 return self.int(FOLDS[name](x, y))
         return self.pure(name, self.index, [a, b])
 
-    def dim(self, d: Dim) -> Any:
+    def dim(self, d: Dim) -> Value:
         """The value of a dim over the kernel's symbols."""
         if isinstance(d, int):
             return self.int(d)
@@ -147,7 +150,7 @@ class ScalarBuilder:
                 total = self.add(total, value) if coef > 0 else self.sub(total, value)
         return total
 
-    def _atom(self, atom: Any) -> Any:
+    def _atom(self, atom: Any) -> Value:
         if len(atom) == 1:
             return self.symbols[atom[0]]
         a, b = self.dim(atom[1]), self.dim(atom[2])

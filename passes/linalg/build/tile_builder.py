@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import Type, Value, ir
+from xcc._mlir import Attribute, Type, Value, ir
 from xcc.passes.linalg.build.scalar_builder import ATOM_OPS, ScalarBuilder
 from xcc.passes.linalg.build.tile_values import Axis, Flat, Ix, V
 from xcc.symbolic import Dim
@@ -49,7 +49,7 @@ class Builder(ScalarBuilder):
         t = ir.VectorType.get(shape, self.index)
         return Ix(vec=V(self.pure(name, t, [x.value, y.value]), x.axes), walk=self._clamped(name, a, b))
 
-    def _clamped(self, name: str, a: Ix, b: Ix) -> tuple[Ix, Any, Any] | None:
+    def _clamped(self, name: str, a: Ix, b: Ix) -> tuple[Ix, Value | None, Value | None] | None:
         """The `walk` of min(a, b) or max(a, b)."""
         if a.is_scalar:
             a, b = b, a
@@ -57,7 +57,7 @@ class Builder(ScalarBuilder):
             return None
         if a.vec is None:
             by_ones = len(a.coefs) == 1 and a.coefs[0][1] == 1
-            found: tuple[Ix, Any, Any] | None = (a, None, None) if by_ones else None
+            found: tuple[Ix, Any, Value | None] | None = (a, None, None) if by_ones else None
         else:
             found = a.walk
         if found is None:
@@ -95,7 +95,7 @@ class Builder(ScalarBuilder):
         n = self.as_int(value)
         return Ix(const=n) if n is not None else Ix(base=value)
 
-    def scalar(self, a: Ix) -> Any:
+    def scalar(self, a: Ix) -> Value:
         """The scalar part of an affine index."""
         base = self.int(a.const) if a.base is None else a.base
         return base if a.base is None or a.const == 0 else self.add(base, self.int(a.const))
@@ -191,7 +191,7 @@ class Builder(ScalarBuilder):
             value = self.pure("vector.broadcast", full, [value])
         return V(value, axes)
 
-    def elementwise(self, name: str, element: Type, operands: Sequence[V], attributes: dict[str, Any]) -> V:
+    def elementwise(self, name: str, element: Type, operands: Sequence[V], attributes: dict[str, Attribute]) -> V:
         """A scalar op applied to tile values."""
         values = self.align(operands) if operands else []
         axes = values[0].axes if values else ()

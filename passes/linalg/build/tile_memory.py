@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import Module, Type, Value, ir, vector_d
+from xcc._mlir import Module, Type, Value, ir, owner_op, vector_d
 from xcc.passes.linalg.build.buffers import LINE_BYTES, Views, memref_type, merged, plain, prefetch, storage_type
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
@@ -31,13 +31,13 @@ class Memory:
         self.views = Views(builder)
         self.module = module
         self.access = access
-        self.buffers: dict[Tensor, Any] = {}
+        self.buffers: dict[Tensor, Value] = {}
         self.moved: dict[Tensor, tuple[Any, tuple[Any, ...]]] = {}      # copies of a part, and where the part begins
 
     def bind(self, t: Tensor, memref: Value) -> None:
         self.buffers[t] = memref
 
-    def _buffer(self, t: Tensor) -> Any:
+    def _buffer(self, t: Tensor) -> Value:
         if t not in self.buffers:
             self.buffers[t] = self._global(t)
         return self.buffers[t]
@@ -77,7 +77,7 @@ class Memory:
             return self.b.elementwise("arith.trunci", t.element, [v], {})
         return v
 
-    def flat_argument(self, t: Tensor) -> Any:
+    def flat_argument(self, t: Tensor) -> Value:
         """The buffer of `t` as one dim."""
         memref = self._buffer(t)
         return self.views.flat(memref, t.dims, ir.MemRefType(memref.type).element_type)
@@ -172,7 +172,7 @@ class Memory:
         row = self.views.offset(t, [*indices[:-1], Ix()])
         high = self.b.binary("arith.maxsi", high, low)
 
-        def end(at: Any) -> Any:
+        def end(at: Value) -> Value:
             return self.b.op("memref.load", element, [flat, self.b.add(row, at)])
 
         lanes = self.b.vector(walk)
@@ -188,7 +188,7 @@ class Memory:
         first = self.b.broadcast(V(end(low)), lanes.axes)
         return V(self.b.op("arith.select", kind, [below, first.value, read.result]), lanes.axes)
 
-    def _compare(self, lanes: V, bound: Any, predicate: int) -> Any:
+    def _compare(self, lanes: V, bound: Value, predicate: int) -> Value:
         """`lanes` against a scalar, as a mask."""
         bits = ir.VectorType.get([a.size for a in lanes.axes], self.b.i1)
         return self.b.pure("arith.cmpi", bits, [lanes.value, self.b.broadcast(V(bound), lanes.axes).value],
@@ -212,10 +212,10 @@ class Memory:
         value = self.b.op("vector.gather", kind,
                           [flat, self.b.int(0), index.value, lanes, self.b.splat(scalar_attr(element, 0), shape)])
         if inside:
-            value.owner.attributes[INSIDE] = ir.UnitAttr.get()
+            owner_op(value).attributes[INSIDE] = ir.UnitAttr.get()
         return V(value, index.axes)
 
-    def prefetch(self, t: Tensor, outer: Sequence[Any], lane: Ix) -> None:
+    def prefetch(self, t: Tensor, outer: Sequence[Value], lane: Ix) -> None:
         """Asks for the elements that `lane` walks at `outer`, which may lie behind the buffer's end."""
         step = LINE_BYTES // max(1, t.element.width // 8)
         for n in range(0, lane.coefs[0][0].size if lane.coefs else 1, step):

@@ -25,7 +25,7 @@ class Axis:
 
     size: int
     order: int
-    limit: Any = None
+    limit: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Ix:
     not on this side).
     """
 
-    base: Any = None
+    base: Value | None = None
     const: int = 0
     coefs: tuple[tuple[Axis, int], ...] = ()
     vec: V | None = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, ir, owner_op
+from xcc._mlir import Attribute, Operation, Value, ir, owner_op
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.pieces import Within, one_piece
 from xcc.passes.linalg.kernel.kernel import Op, Tensor
 from xcc.passes.linalg.kernel.reduction_body import is_zero
+from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
@@ -29,17 +30,17 @@ class Body:
     def __init__(self, ev: Evaluator, op: Op, env: dict[str, Ix], accumulators: Mapping[int, V] | None = None) -> None:
         self.ev, self.b, self.op, self.env = ev, ev.b, op, env
         arguments = list(op.block.arguments)
-        self._values: dict[Any, V | Ix] = {arguments[len(op.inputs) + n]: v for n, v in (accumulators or {}).items()}
+        self._values: dict[Value, V | Ix] = {arguments[len(op.inputs) + n]: v for n, v in (accumulators or {}).items()}
 
     def yielded(self) -> list[V]:
         """What the body yields."""
         return [self._as_value(self._get(v)) for v in list(self.op.block.operations)[-1].operands]
 
-    def value(self, v: Any) -> V:
+    def value(self, v: Value) -> V:
         """One value of the body."""
         return self._as_value(self._get(v))
 
-    def index(self, v: Any) -> Ix:
+    def index(self, v: Value) -> Ix:
         """One place of the body."""
         return self._as_index(self._get(v))
 
@@ -49,7 +50,7 @@ class Body:
         inside._values, inside.within = dict(self._values), within
         return inside
 
-    def _get(self, v: Any) -> V | Ix:
+    def _get(self, v: Value) -> V | Ix:
         if v not in self._values:
             self._values[v] = self._evaluated(v)
         return self._values[v]
@@ -148,7 +149,7 @@ class Body:
         return x if isinstance(x, V) else self.b.vector(x)
 
 
-def _of_places(v: Any) -> bool:
+def _of_places(v: Value) -> bool:
     """Whether a value of a body is made of places and sizes alone, not of data."""
     owner = v.owner
     if isinstance(owner, ir.Block):
@@ -157,7 +158,7 @@ def _of_places(v: Any) -> bool:
         and all(_of_places(x) for x in owner.operands)
 
 
-def _clamped_to(i: Ix, size: Any) -> bool:
+def _clamped_to(i: Ix, size: Dim) -> bool:
     """Whether an index is max(min(walk, last), first) with numbers that lie in a dim of `size`."""
     v = i.vec.value if i.vec is not None else None
     bounds = []
@@ -183,6 +184,6 @@ def _number(v: Any) -> int | None:
     return ir.IntegerAttr(attribute).value if isinstance(attribute, ir.IntegerAttr) else None
 
 
-def attributes_of(op: Operation) -> dict[str, Any]:
+def attributes_of(op: Operation) -> dict[str, Attribute]:
     """Every attribute of an op, by name."""
     return dict(op.attributes.items())

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.build.buffers import LINE_BYTES, prefetch
 from xcc.passes.linalg.build.tile_builder import Builder
@@ -71,11 +71,11 @@ def blocked_product(kernel: Kernel, size: int) -> tuple[Op, int]:
     return found
 
 
-def each_block(ev: Evaluator, out: Any, size: int, loop: Callable[..., None], emit: Callable[[], None]) -> None:
+def each_block(ev: Evaluator, out: Value, size: int, loop: Callable[..., None], emit: Callable[[], None]) -> None:
     """Calls `emit` for the first block of `size` steps, for those between in a loop, and for the last."""
     op, depth = blocked_product(ev.kernel, size)
 
-    def block(low: Any, prior: bool, final: bool) -> None:
+    def block(low: Value, prior: bool, final: bool) -> None:
         with ev.b.scope():
             ev.block = DepthBlock(op, low, size, out, prior, final)
             emit()
@@ -104,7 +104,7 @@ def prior_lines(b: Builder, block: DepthBlock, indices: Sequence[Ix], steps: int
     calls = block.size // steps
     each = -(-lines // calls)
 
-    def fetch(step: Any) -> None:
+    def fetch(step: Value) -> None:
         first = b.mul(b.binary("arith.divui", step, b.int(steps)), b.int(each))
         for n in range(each):
             number = b.binary("arith.minsi", b.add(first, b.int(n)), b.int(lines - 1))

@@ -41,7 +41,7 @@ class Part:
     stored: Tensor
     memref: Value
     origin: tuple[Ix, ...]
-    ends: dict[int, Any]
+    ends: dict[int, Value]
 
     def load(self, b: Builder, memory: Memory, indices: Sequence[Ix]) -> V:
         """The tile of `t` at `indices`."""
@@ -50,7 +50,7 @@ class Part:
 
 
 def kept_parts(kernel: Kernel, schedule: Schedule, main: Tensor, memory: Memory,
-               ranges: dict[int, tuple[Any, Any]]) -> list[Part]:
+               ranges: dict[int, tuple[Value, Value | None]]) -> list[Part]:
     """The parts that a chunk of `main` keeps, in order; `ranges` are the chunk's of the dims of `main`."""
     positions = _positions(main)
     return [_part(kernel.ops[kept.op].results[0], kept.vector, positions, schedule, memory, ranges)
@@ -80,10 +80,10 @@ def _positions(main: Tensor) -> dict[Tensor, Access]:
 
 
 def _part(t: Tensor, tile: Sequence[int], positions: dict[Tensor, Access], schedule: Schedule, memory: Memory,
-          ranges: dict[int, tuple[Any, Any]]) -> Part:
+          ranges: dict[int, tuple[Value, Value | None]]) -> Part:
     """The part of `t` that is computed in tiles of `tile`."""
     b, dims, origin = memory.b, list[Any](), []
-    ends: dict[int, Any] = {}
+    ends: dict[int, Value] = {}
     for n, (e, size) in enumerate(zip(positions[t], t.dims, strict=True)):
         d, step = _walk(e)
         if d is None and any(s[1:].isdigit() and int(s[1:]) in ranges for s in symbolic.symbols_of(e)):

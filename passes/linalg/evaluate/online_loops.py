@@ -6,10 +6,10 @@ Keys that only some rows see (causal masks, the end of odd lengths) are hidden i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc import symbolic
-from xcc._mlir import Value, arith_d, ir, scf_d
+from xcc._mlir import Attribute, Value, arith_d, ir, scf_d
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.online_powers import Powers
@@ -94,7 +94,7 @@ class OnlineLoop:
         constant = self.b.constant(ir.FloatAttr.get(self.element, self.g.start), self.element)
         return self.b.broadcast(V(constant), row_axes)
 
-    def run(self, low: Any, high: Any) -> tuple[list[V], float]:
+    def run(self, low: Value, high: Value) -> tuple[list[V], float]:
         """The maximum divided by a constant factor, then the sums, of the keys from `low` to `high`; the factor."""
         ev, b, g = self.ev, self.b, self.g
         accs = [self.start()]
@@ -160,7 +160,7 @@ class OnlineLoop:
             return self.where(None, y, lambda: self.ev.tile(test[0], [self.b.access(e, env) for e in test[1]])), factor
         return self.where(self._some_hidden(row, iv), y, lambda: self._seen(row, env[f"i{self.g.loop}"])), factor
 
-    def _some_hidden(self, last: Ix, iv: Value) -> Any:
+    def _some_hidden(self, last: Ix, iv: Value) -> Value:
         """Whether a row does not see all keys of this step, where it sees those up to `last`."""
         b = self.b
         least = b.add(b.scalar(last), b.int(sum((a.size - 1) * c for a, c in last.coefs if c < 0)))
@@ -176,12 +176,12 @@ class OnlineLoop:
         small = [b.elementwise("arith.index_cast", i32, [v], {}) for v in (b.vector(Ix(coefs=((axis, 1),))), ahead)]
         return b.elementwise("arith.cmpi", b.i1, small, {"predicate": _predicate("sle")})
 
-    def where(self, needed: Any, y: V, mask: Callable[[], V | None], other: float = float("-inf")) -> V:
+    def where(self, needed: Value | None, y: V, mask: Callable[[], V | None], other: float = float("-inf")) -> V:
         """`y` where `mask` holds, else `other`; the mask holds everywhere unless `needed` (None: not known)."""
         b = self.b
         element = ir.VectorType(y.value.type).element_type
 
-        def masked() -> Any:
+        def masked() -> Value:
             test = mask()
             assert test is not None
             fill = b.splat(ir.FloatAttr.get(element, other), [a.size for a in y.axes])
@@ -196,7 +196,7 @@ class OnlineLoop:
             scf_d.yield_([y.value])
         return V(branch.results[0], y.axes)
 
-    def last_end(self) -> Any:
+    def last_end(self) -> Value:
         """Where the loop over keys may end: behind all, or before the first key that all rows of the tile hide."""
         last = visible_keys(self.ev.kernel, self.g)
         row = self.b.access(last, self.row_env) if last is not None else None
@@ -266,5 +266,5 @@ class OnlineLoop:
                 self._prefetch(s, at, outer, seen)
 
 
-def _predicate(name: str) -> Any:
+def _predicate(name: str) -> Attribute:
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(getattr(arith_d.CmpIPredicate, name)))

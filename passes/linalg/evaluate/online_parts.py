@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_memory import Memory
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
@@ -63,7 +63,7 @@ class KeyParts:
     """
 
     def __init__(self, builder: Builder, memory: Memory, schedule: Schedule, parts: Dim,
-                 buffers: Sequence[tuple[PartialResult, Any]]) -> None:
+                 buffers: Sequence[tuple[PartialResult, Value]]) -> None:
         self.b, self.memory, self.parts = builder, memory, parts
         self.most = 1 << (max(1, schedule.gpu.splits) - 1).bit_length()
         self.part: Any = None
@@ -86,7 +86,7 @@ class KeyParts:
         b, end = self.b, loop.last_end()
         steps = b.binary("arith.ceildivsi", end, b.int(loop.lanes))
 
-        def first(part: Any) -> Any:
+        def first(part: Value) -> Value:
             share = b.binary("arith.divui", b.mul(part, steps), b.dim(self.parts))
             return b.mul(share, b.int(loop.lanes))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Value, arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir, owner_op
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.kernel.domain import Domain
@@ -31,12 +31,12 @@ __all__ = ["Pieces", "Within", "one_piece", "piece_reads"]
 class Pieces:
     """values[0] where the loop's index `at` is below bounds[0], values[k] from bounds[k - 1] on."""
 
-    at: Any
-    bounds: tuple[Any, ...]
-    values: tuple[Any, ...]
+    at: Value
+    bounds: tuple[Value, ...]
+    values: tuple[Value, ...]
 
     @staticmethod
-    def of(select: Any) -> Pieces | None:
+    def of(select: Operation | None) -> Pieces | None:
         """The pieces behind an arith.select of elements that are read; None where it is something else."""
         bounds, values, at, found = list[Any](), list[Any](), None, select
         while found is not None and found.name == "arith.select":
@@ -76,7 +76,7 @@ class Within:
         return a if idle else None
 
 
-def one_piece(body: Body, select: Any) -> V | None:
+def one_piece(body: Body, select: Operation) -> V | None:
     """The tile of a select between pieces; None where it is none, or where no tile is one piece's."""
     pieces = Pieces.of(select)
     if pieces is None:
@@ -141,7 +141,7 @@ class _Branches:
         return out
 
 
-def _branch(b: Builder, test: Any, then: Callable[[], V], other: Callable[[], V]) -> V:
+def _branch(b: Builder, test: Value, then: Callable[[], V], other: Callable[[], V]) -> V:
     """scf.if, whose type is known once both sides are built."""
     sides = ir.Operation.create("scf.if", operands=[test], regions=2)
     made = list[V]()
@@ -162,7 +162,7 @@ def _branch(b: Builder, test: Any, then: Callable[[], V], other: Callable[[], V]
     return V(out.results[0], axes)
 
 
-def _compare(b: Builder, predicate: Any, left: Any, right: Any) -> Any:
+def _compare(b: Builder, predicate: Any, left: Value, right: Value) -> Value:
     return b.pure("arith.cmpi", b.i1, [left, right],
                   predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(predicate)))
 
@@ -175,13 +175,13 @@ def piece_reads(kernel: Kernel, place: Domain) -> Iterator[tuple[Tensor, Access]
             continue
         pieces = Pieces.of(_owner(list(op.block.operations)[-1].operands[0]))
         at = {str(o): e for o, e in zip(op.outs[0], position, strict=True)}
-        for read in map(_owner, pieces.values if pieces is not None else ()):
+        for read in map(owner_op, pieces.values if pieces is not None else ()):
             t = kernel.by_value[read.operands[0]]
             loops = [_walked(v) for v in list(read.operands)[1:]]
             yield t, tuple(at.get(f"i{loops[group[0]]}", 0) for group in t.groups)
 
 
-def _walked(index: Any) -> int | None:
+def _walked(index: Value) -> int | None:
     """The loop that an index follows, behind clamps and sums."""
     owner = _owner(index)
     while owner is not None and owner.name in ("arith.maxsi", "arith.minsi", "arith.subi"):
@@ -189,16 +189,16 @@ def _walked(index: Any) -> int | None:
     return None if owner is None or owner.name != "linalg.index" else int(owner.attributes["dim"].value)
 
 
-def _owner(v: Value) -> Any:
+def _owner(v: Value) -> Operation | None:
     """The op that makes `v`; None for an argument of a block."""
     return None if isinstance(v.owner, ir.Block) else v.owner
 
 
-def _loop(index: Any) -> int | None:
+def _loop(index: Value) -> int | None:
     owner = _owner(index)
     return int(owner.attributes["dim"].value) if owner is not None and owner.name == "linalg.index" else None
 
 
-def _is_read(v: Any) -> bool:
+def _is_read(v: Value) -> bool:
     owner = _owner(v)
     return owner is not None and owner.name == "tensor.extract"

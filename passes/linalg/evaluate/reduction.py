@@ -7,7 +7,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
-from xcc._mlir import Value, ir, scf_d
+from xcc._mlir import Value, ir, owner_op, scf_d
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.evaluate.depth_blocks import prior_lines, with_prior
@@ -82,7 +82,7 @@ class Reduction:
     def neutral(self, n: int, axes: tuple[Axis, ...]) -> V:
         """What result n's accumulator begins with, over `axes`."""
         fill = self.op.neutral[n]
-        constant = fill.owner.attributes["value"]
+        constant = owner_op(fill).attributes["value"]
         return self.b.broadcast(V(self.b.constant(constant, fill.type)), axes)
 
     def _run(self, at: int, env: dict[str, Ix], accs: list[V]) -> list[V]:
@@ -127,7 +127,7 @@ class Reduction:
             accs = self._loop(at, env, accs, self.b.dim(whole), self.b.dim(size), n, self._walk(p, self.b.dim(size)))
         return accs
 
-    def _by_lines(self, at: int, env: dict[str, Ix], accs: list[V], low: Any, high: Any, steps: int) -> list[V]:
+    def _by_lines(self, at: int, env: dict[str, Ix], accs: list[V], low: Value, high: Value, steps: int) -> list[V]:
         """Loop number `at`, single steps, with the calls of `fetches` every so many steps."""
         loop = scf_d.ForOp(low, high, self.b.int(steps), [a.value for a in accs])
         with ir.InsertionPoint(loop.body), self.b.scope():
@@ -139,7 +139,7 @@ class Reduction:
             scf_d.YieldOp([v.value for v in out])
         return [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)]
 
-    def _walk(self, p: int, end: Any) -> Callable[[Any], Ix]:
+    def _walk(self, p: int, end: Value | None) -> Callable[[Any], Ix]:
         """The index of loop p at a loop variable: a fresh axis, limited by `end` when given."""
         def at(iv: Value) -> Ix:
             n = self.axes[p].size
@@ -150,7 +150,7 @@ class Reduction:
             return Ix(base=iv, coefs=((self.current[p], 1),))
         return at
 
-    def _loop(self, at: int, env: dict[str, Ix], accs: list[V], low: Any, high: Any, step: int,
+    def _loop(self, at: int, env: dict[str, Ix], accs: list[V], low: Value, high: Value, step: int,
               index: Callable[[Any], Ix]) -> list[V]:
         """Loop number `at` from `low` to `high` around the others; `index` is its index at the loop's variable."""
         first, end = self.b.as_int(low), self.b.as_int(high)

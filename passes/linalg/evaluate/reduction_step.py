@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import Value, ir
+from xcc._mlir import Attribute, Operation, Value, ir, owner_op
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.fetch_ahead import fetch_ahead
@@ -25,7 +25,7 @@ ORDERED_GREATER = 2     # arith.cmpf's ogt
 class Step:
     """Steps of the reduction `op`, whose loops walk `axes`; `contract`: as contractions of the factors `product`."""
 
-    def __init__(self, ev: Evaluator, op: Op, axes: Mapping[int, Axis], product: tuple[Any, Any] | None,
+    def __init__(self, ev: Evaluator, op: Op, axes: Mapping[int, Axis], product: tuple[Value, Value] | None,
                  contract: bool) -> None:
         self.ev, self.b, self.op, self.axes, self.product, self.contract = ev, ev.b, op, axes, product, contract
         self.ahead, self.shares = count_of(op, PREFETCH), count_of(op, SHARES)
@@ -64,7 +64,7 @@ class Step:
 
     def _first_of_lanes(self, acc: V) -> bool:
         """Whether lanes are summed up later and there is nothing yet but the zeros to start with."""
-        zero = self.sum and is_zero(self.op.neutral[0].owner.attributes["value"])
+        zero = self.sum and is_zero(owner_op(self.op.neutral[0]).attributes["value"])
         return bool(self.axes) and zero and _is_fill(acc)
 
     def _multiply_add(self, env: dict[str, Ix], acc: V) -> V:
@@ -76,9 +76,9 @@ class Step:
                                   [self.b.broadcast(v, acc.axes) for v in (p, q)] + [acc],
                                   {k: v for k, v in total.attributes.items() if k == "fastmath"})
 
-    def _total(self) -> Any:
+    def _total(self) -> Operation:
         """The op of the body that adds to the accumulator."""
-        return list(self.op.block.operations)[-1].operands[0].owner
+        return owner_op(list(self.op.block.operations)[-1].operands[0])
 
     def _summand(self, env: dict[str, Ix]) -> V:
         """What the body adds to the accumulator at `env`."""
@@ -132,7 +132,7 @@ class Step:
         summed = [a for a in other.axes if a in reduced] or sorted(reduced, key=repr)
         return self.b.broadcast(v, (*summed, *(a for a in acc.axes if a not in other.axes)))
 
-    def _signs(self) -> dict[str, Any]:
+    def _signs(self) -> dict[str, Attribute]:
         """``xcc.unsigned``: the numbers of the operands whose elements are extended with zeros."""
         assert self.product is not None
         found = [n for n, v in enumerate(self.product)

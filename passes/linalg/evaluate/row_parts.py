@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir
+from xcc._mlir import ir, owner_op
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.evaluate.online_parts import PART_ORDER, PartialResult
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, Tensor, ops_behind
@@ -86,7 +86,7 @@ class RowParts:
         axis = Axis(self.most, PART_ORDER, None if self.parts == self.most else b.dim(self.parts))
         value = self.ev.memory.load(self.stored[t], [Ix(coefs=((axis, 1),)), *indices])
         fill = op.neutral[0]
-        neutral = V(b.constant(fill.owner.attributes["value"], fill.type))
+        neutral = V(b.constant(owner_op(fill).attributes["value"], fill.type))
         mask = b.mask((axis,))
         if mask is not None:
             value = V(b.op("arith.select", value.value.type, [

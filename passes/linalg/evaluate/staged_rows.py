@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import ir, scf_d
+from xcc._mlir import Value, ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.build.buffers import prefetch
 from xcc.passes.linalg.build.tile_values import Axis, Ix
@@ -78,7 +78,7 @@ class StagedRows:
                 body()
                 scf_d.YieldOp([])
 
-        def copy_line(step: Any) -> None:
+        def copy_line(step: Value) -> None:
             walk, x = ((Axis(LANES, 1), 1),), ev.memory.buffers[self.t]
             for n in range(count):
                 at_most = b.int(n) if limit is None else b.binary("arith.minsi", b.int(n), b.sub(limit, b.int(1)))
@@ -86,7 +86,7 @@ class StagedRows:
                 value = ev.memory.load_from(x, [Ix(b.add(self.low, to)), Ix(b.add(self.first, step), 0, walk)])
                 ev.memory.store(copied, self.copy, value, [Ix(to), Ix(step, 0, walk)])
 
-        def ask(step: Any) -> None:
+        def ask(step: Value) -> None:
             """Nothing is read: an address past the last row is as good as any."""
             later = b.binary("arith.divui", step, b.int(self.steps))
             step = b.sub(step, b.mul(later, b.int(self.steps)))
@@ -94,7 +94,7 @@ class StagedRows:
             for n in range(count):
                 prefetch(ev.memory.buffers[self.t], [b.add(begin, b.int(n)), b.add(self.first, step)], locality=2)
 
-        def line(step: Any) -> None:
+        def line(step: Value) -> None:
             copy_line(b.binary("arith.minsi", b.add(step, b.int(LANES)), b.int(self.steps - LANES)))
             ask(b.add(step, b.int((1 + AHEAD) * LANES)))
 
@@ -117,7 +117,7 @@ def _packed(kernel: Kernel) -> tuple[Tensor, Op, int]:
     return t, found[0], steps
 
 
-def room_for_rows(ev: Evaluator, rows: int) -> Any:
+def room_for_rows(ev: Evaluator, rows: int) -> Value:
     """The memory of a chunk's copies, one after the other: what is left of a block's would be written back for nothing
     where the next block had its own."""
     t, _, steps = _packed(ev.kernel)
@@ -126,7 +126,7 @@ def room_for_rows(ev: Evaluator, rows: int) -> Any:
                    alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4 * LANES))
 
 
-def stage_rows(ev: Evaluator, copy: Any, low: Any, left: Any, emit: Callable[[], None]) -> None:
+def stage_rows(ev: Evaluator, copy: Value, low: Value, left: Value, emit: Callable[[], None]) -> None:
     """Calls `emit`, in which reads of the left operand are of `copy`, its rows from `low` on; tiles of the columns at
     `left`, the first of the chunk, fill it with what they read (`ev.staged`)."""
     t, b = left_rows(ev.kernel), ev.b

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Attribute, Operation, Type, Value
+from xcc._mlir import Attribute, Block, Operation, Type, Value
 from xcc.diagnostics import CompilerBug
 from xcc.symbolic import Dim
 
@@ -40,7 +40,7 @@ class Tensor:
 class Op:
     """One linalg.generic. `loops[p]` is the size of loop ``i<p>``; `neutral[r]` the initial scalar of result r."""
 
-    operation: Any
+    operation: Any              # an Operation; None of a view that is none
     loops: list[Dim]
     reduction: list[bool]
     inputs: list[tuple[Tensor, Access]]
@@ -49,7 +49,7 @@ class Op:
     results: list[Tensor] = field(default_factory=list)
 
     @property
-    def block(self) -> Any:
+    def block(self) -> Block:
         return self.operation.regions[0].blocks[0]
 
     @property
@@ -93,7 +93,7 @@ class Kernel:
     args: list[Tensor]
     results: list[Tensor]
     ops: list[Op]
-    symbols: dict[str, Any]
+    symbols: dict[str, Value]
     function: Operation
     by_value: dict[Any, Tensor] = field(default_factory=dict)
     borders: list[Border | None] = field(default_factory=list)

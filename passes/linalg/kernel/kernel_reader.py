@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import AffineExpr, Attribute, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.linalg.kernel.kernel import Border, Kernel, Op, Tensor, bare_loop, loop
 from xcc.passes.linalg.kernel.merge_dims import drop_units, merge_dims
@@ -14,7 +14,7 @@ from xcc.symbolic import Dim
 __all__ = ["index_to_dim", "read"]
 
 
-def read(function: Any) -> Kernel:
+def read(function: Operation) -> Kernel:
     """Reads a kernel function at stage linalg."""
     attrs = function.attributes
     name = ir.StringAttr(attrs["sym_name"]).value
@@ -30,8 +30,8 @@ def read(function: Any) -> Kernel:
         t = Tensor(value, dims, ir.RankedTensorType(value.type).element_type, arg=n)
         tensors[value] = t
         kernel.args.append(t)
-    fills: dict[Any, Any] = {}
-    sizes: dict[Any, tuple[Dim, ...]] = {}
+    fills: dict[Value, Value] = {}
+    sizes: dict[Value, tuple[Dim, ...]] = {}
     padded: dict[Any, tuple[Any, Border]] = {}
     for op in block.operations:
         match op.name:
@@ -55,10 +55,10 @@ def read(function: Any) -> Kernel:
                 padded[op.results[0]] = _read_pad(op, kernel)
             case "func.return":
                 _read_return(op, kernel, fills, padded)
-            case n if n.startswith("arith."):
+            case other if other.startswith("arith."):
                 pass
-            case n:
-                raise CompilerBug(f"kernel {name}: {n} is not legal at stage linalg")
+            case other:
+                raise CompilerBug(f"kernel {name}: {other} is not legal at stage linalg")
     for t in tensors.values():
         t.groups = [[j] for j in range(len(t.dims))]
     drop_units(kernel)
@@ -66,7 +66,8 @@ def read(function: Any) -> Kernel:
     return kernel
 
 
-def _read_return(op: Operation, kernel: Kernel, fills: dict[Any, Any], padded: dict[Any, tuple[Any, Border]]) -> None:
+def _read_return(op: Operation, kernel: Kernel, fills: dict[Value, Value],
+                 padded: dict[Value, tuple[Value, Border]]) -> None:
     for v in op.operands:
         if v not in kernel.by_value and v in fills:
             raise CompilerBug(f"kernel {kernel.name} returns a bare fill")
@@ -75,11 +76,12 @@ def _read_return(op: Operation, kernel: Kernel, fills: dict[Any, Any], padded: d
     kernel.borders = [border for _, border in made]
 
 
-def _dims(attr: Any) -> tuple[Dim, ...]:
+def _dims(attr: Attribute) -> tuple[Dim, ...]:
     return tuple(a.value if isinstance(a, ir.IntegerAttr) else symbolic.parse(a.value) for a in attr)
 
 
-def _read_generic(op: Operation, kernel: Kernel, sizes: dict[Any, tuple[Dim, ...]], fills: dict[Any, Any]) -> None:
+def _read_generic(op: Operation, kernel: Kernel, sizes: dict[Value, tuple[Dim, ...]],
+                  fills: dict[Value, Value]) -> None:
     maps = [a.value for a in op.attributes["indexing_maps"]]
     n_inputs = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[0]
     accesses = [tuple(_affine_to_dim(e) for e in m.results) for m in maps]
@@ -110,7 +112,7 @@ def _read_generic(op: Operation, kernel: Kernel, sizes: dict[Any, tuple[Dim, ...
     kernel.ops.append(model)
 
 
-def _read_pad(op: Operation, kernel: Kernel) -> tuple[Any, Border]:
+def _read_pad(op: Operation, kernel: Kernel) -> tuple[Value, Border]:
     """The value that a tensor.pad stores, and its border."""
     low, high = (tuple(ir.DenseI64ArrayAttr(op.attributes[side])) for side in ("static_low", "static_high"))
     source = op.operands[0]
@@ -163,7 +165,7 @@ def _read_unit_reshape(op: Operation, kernel: Kernel) -> None:
     kernel.ops.append(view)
 
 
-def index_to_dim(value: Value, symbols: dict[Any, str]) -> Dim:
+def index_to_dim(value: Value, symbols: dict[Value, str]) -> Dim:
     """The dim that an index SSA value computes from constants and symbol arguments."""
     if value in symbols:
         return symbolic.sym(symbols[value])
@@ -194,7 +196,7 @@ def index_to_dim(value: Value, symbols: dict[Any, str]) -> Dim:
     raise CompilerBug(f"a dim is computed by {op.name}")
 
 
-def _affine_to_dim(e: Any) -> Dim:
+def _affine_to_dim(e: AffineExpr) -> Dim:
     """An upstream affine expression over d0, d1... as a dim over i0, i1..."""
     if isinstance(e, ir.AffineDimExpr):
         return loop(ir.AffineDimExpr(e).position)

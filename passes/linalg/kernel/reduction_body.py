@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
-from xcc._mlir import Attribute, Value, ir
+from xcc._mlir import Attribute, Value, ir, owner_op
 from xcc.passes.linalg.kernel.kernel import Op
 
 __all__ = ["EXTENSIONS", "KINDS", "combiner", "is_zero", "loops_of", "narrow", "product_operands"]
@@ -28,11 +26,11 @@ def combiner(op: Op, n: int) -> str | None:
     return owner.name if accumulator in list(owner.operands) else None
 
 
-def product_operands(op: Op) -> tuple[Any, Any] | None:
+def product_operands(op: Op) -> tuple[Value, Value] | None:
     """The factors (body values) of a sum of products over different tensors' loops, else None."""
     if combiner(op, 0) not in ("arith.addf", "arith.addi") or len(op.inputs) < 2:
         return None
-    total = list(op.block.operations)[-1].operands[0].owner
+    total = owner_op(list(op.block.operations)[-1].operands[0])
     accumulator = op.block.arguments[len(op.inputs)]
     factors = [v for v in total.operands if v != accumulator]
     if len(factors) != 1 or isinstance(factors[0].owner, ir.Block):
@@ -62,7 +60,7 @@ def loops_of(op: Op, value: Value) -> set[int]:
     return set().union(*(loops_of(op, v) for v in owner.operands), set())
 
 
-def narrow(value: Value) -> Any:
+def narrow(value: Value) -> Value:
     """What a widening conversion reads, or the value itself."""
     owner = value.owner
     return value if isinstance(owner, ir.Block) or owner.name not in EXTENSIONS else owner.operands[0]

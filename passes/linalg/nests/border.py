@@ -33,7 +33,7 @@ class BorderedResult:
         self.origin = sum((lo * s for lo, s in zip(border.low, self.strides, strict=True)), start=0)
 
     @property
-    def flat(self) -> Any:
+    def flat(self) -> Value:
         return self.memory.views.flat(self.memref, self.border.padded, self.element)
 
     @property
@@ -62,7 +62,7 @@ class BorderedResult:
                 part = b.op("vector.extract", kind, [part], static_position=ir.DenseI64ArrayAttr.get(list(at)))
             self._write(part, offset, self._valid(position), lane)
 
-    def _valid(self, position: dict[Axis, int]) -> Any:
+    def _valid(self, position: dict[Axis, int]) -> Value | None:
         """Whether the row at `position` is within the limits of its axes; None: always."""
         b, valid = self.b, None
         for axis, n in position.items():
@@ -71,11 +71,11 @@ class BorderedResult:
                 valid = inside if valid is None else b.pure("arith.andi", b.i1, [valid, inside])
         return valid
 
-    def compare(self, predicate: int, x: Any, y: Any) -> Any:
+    def compare(self, predicate: int, x: Value, y: Value) -> Value:
         i64 = ir.IntegerType.get_signless(64)
         return self.b.pure("arith.cmpi", self.b.i1, [x, y], predicate=ir.IntegerAttr.get(i64, predicate))
 
-    def _write(self, part: Any, offset: Any, valid: Any, lane: Axis | None) -> None:
+    def _write(self, part: Value, offset: Value, valid: Value | None, lane: Axis | None) -> None:
         b = self.b
         if lane is None:
             if valid is None:
@@ -91,7 +91,7 @@ class BorderedResult:
             lane = Axis(lane.size, lane.order, b.pure("arith.select", b.index, [valid, limit, b.int(0)]))
         self._transfer(part, offset, lane)
 
-    def _transfer(self, part: Any, offset: Any, lane: Axis) -> None:
+    def _transfer(self, part: Value, offset: Value, lane: Axis) -> None:
         mask = self.b.mask((lane,))
         vector_d.TransferWriteOp(
             None, part, self.flat, [offset], ir.AffineMapAttr.get(ir.AffineMap.get_identity(1)),
@@ -104,13 +104,11 @@ class BorderedResult:
         for d in range(len(border.dims)):
             for start, count in ((0, border.low[d]), (border.low[d] + border.dims[d], border.high[d])):
                 if count:
-                    self._runs(d, 0, start * self.strides[d], count * self.strides[d])
+                    self._runs(d, 0, self.b.dim(start * self.strides[d]), count * self.strides[d])
 
-    def _runs(self, d: int, outer: int, offset: Any, count: Dim) -> None:
+    def _runs(self, d: int, outer: int, offset: Value, count: Dim) -> None:
         """`count` elements from `offset` on, for every coordinate of the dims from `outer` up to `d`."""
         b, border = self.b, self.border
-        if not isinstance(offset, ir.Value):
-            offset = b.dim(offset)
         if outer == d:
             self._run(offset, count)
             return
@@ -125,7 +123,7 @@ class BorderedResult:
             self._runs(d, outer + 1, b.add(first, step), count)
             scf_d.YieldOp([])
 
-    def _run(self, offset: Any, count: Dim) -> None:
+    def _run(self, offset: Value, count: Dim) -> None:
         b = self.b
         fill = b.splat(self.border.value, [FILL_LANES])
         whole = b.dim(count - symbolic.mod(count, FILL_LANES))
@@ -153,7 +151,7 @@ class _Walk:
                 self.gaps.append((symbolic.product([dims[d] for d in group[n:]]), gap))
         self.counted: dict[tuple[Dim, int], tuple[Any, Any]] = {}
 
-    def offset(self, position: dict[Axis, int]) -> Any:
+    def offset(self, position: dict[Axis, int]) -> Value:
         b = self.b
         at = self._scalar(position)
         total = b.mul(at, b.dim(self.stride))
@@ -161,7 +159,7 @@ class _Walk:
             total = b.add(total, b.mul(self._passed(every, position, at), b.dim(gap)))
         return total
 
-    def _scalar(self, position: dict[Axis, int]) -> Any:
+    def _scalar(self, position: dict[Axis, int]) -> Value:
         """The index at `position`; the lane axis counts as 0."""
         b, i = self.b, self.index
         if i.vec is not None:
@@ -169,7 +167,7 @@ class _Walk:
                 [position.get(a, 0) for a in i.vec.axes]))
         return b.add(b.scalar(i), b.int(sum(c * position.get(a, 0) for a, c in i.coefs)))
 
-    def _passed(self, every: Dim, position: dict[Axis, int], at: Any) -> Any:
+    def _passed(self, every: Dim, position: dict[Axis, int], at: Value) -> Value:
         """``at floordiv every``: one division for a walk by ones, then counted."""
         i = self.index
         n = position.get(i.coefs[0][0], 0) if _by_ones(i) else 0
@@ -179,12 +177,12 @@ class _Walk:
             self.counted[every, n] = self._next(*self.counted[every, n - 1], every)
         return self.counted[every, n][0]
 
-    def _divided(self, at: Any, every: Dim) -> tuple[Any, Any]:
+    def _divided(self, at: Value, every: Dim) -> tuple[Value, Value]:
         b, by = self.b, self.b.dim(every)
         quotient = b.binary("arith.divui", at, by)
         return quotient, b.sub(at, b.mul(quotient, by))
 
-    def _next(self, quotient: Any, rest: Any, every: Dim) -> tuple[Any, Any]:
+    def _next(self, quotient: Value, rest: Value, every: Dim) -> tuple[Value, Value]:
         b = self.b
         known = [b.as_int(v) for v in (quotient, rest)]
         if isinstance(every, int) and known[0] is not None and known[1] is not None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from xcc._mlir import Value
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.schedule.schedule import Schedule
@@ -39,13 +39,13 @@ class DealtRows:
             raise UserError(f"xcc.config of {name}: parts needs a matrix of known size")
         return DealtRows(b, schedule, rows, columns)
 
-    def forall(self) -> tuple[list[Any], list[int]]:
+    def forall(self) -> tuple[list[Value], list[int]]:
         """Sizes and steps."""
         height, width = self.schedule.block
         most = -(-self._tiles // self.schedule.cpu.parts) * self.schedule.vector[0]
         return [self.b.int(n) for n in (self.schedule.cpu.parts, self.columns, -(-most // height))], [1, width, 1]
 
-    def chunk(self, part: Any, number: Any) -> tuple[Any, Any]:
+    def chunk(self, part: Value, number: Value) -> tuple[Value, Value | None]:
         """Where the chunk of rows `number` of `part` begins, and where the part ends; None: no part ends in a chunk."""
         low = self.b.add(self._begin(part), self.b.mul(number, self.b.int(self.schedule.block[0])))
         whole = self.rows % (self.schedule.cpu.parts * self.schedule.block[0]) == 0
@@ -55,7 +55,7 @@ class DealtRows:
     def _tiles(self) -> int:
         return -(-self.rows // self.schedule.vector[0])
 
-    def _begin(self, part: Any) -> Any:
+    def _begin(self, part: Value) -> Value:
         b, height, parts = self.b, self.schedule.vector[0], self.schedule.cpu.parts
         row = b.mul(b.binary("arith.divui", b.mul(part, b.int(self._tiles)), b.int(parts)), b.int(height))
         b.multiples[row] = height

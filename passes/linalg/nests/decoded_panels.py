@@ -104,7 +104,7 @@ class DecodedPanel:
         nest.ev.memory.bind(stored, memref)
         return DecodedPanel(nest, *found, stored, memref)
 
-    def around(self, column: Ix, rows: Sequence[tuple[Any, int]], tiles: Callable[[], None]) -> None:
+    def around(self, column: Ix, rows: Sequence[tuple[Value, int]], tiles: Callable[[], None]) -> None:
         """`tiles` of the panel at `column`; `rows`: how many there are along some dims, and the rows of a tile."""
         b = self.nest.b
         several: Any = None
@@ -112,7 +112,7 @@ class DecodedPanel:
             n = b.as_int(size)
             if n is not None and n <= tile:
                 continue
-            more = b.pure("arith.cmpi", b.i1, [size, b.int(tile)],
+            more: Any = b.pure("arith.cmpi", b.i1, [size, b.int(tile)],
                           predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SGT)) if n is None else True
             several = more if several is None or more is True else several if several is True \
                 else b.pure("arith.ori", b.i1, [several, more])

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Operation, Value, ir
 
 __all__ = ["forall", "forall_of"]
 
 
-def forall_of(count: int) -> Any:
+def forall_of(count: int) -> Block:
     """The block of a loop over `count` workgroups."""
     return forall([count], [], [1], parallel=True).regions[0].blocks[0]
 
 
-def forall(sizes: Sequence[int | None], dynamic: list[Any], steps: list[int], parallel: bool) -> Any:
+def forall(sizes: Sequence[int | None], dynamic: list[Value], steps: list[int], parallel: bool) -> Operation:
     """A loop from 0 to `sizes` (None: the next of `dynamic`), with an empty body; `parallel`: it is worth threads."""
     n = len(steps)
     unknown = ir.ShapedType.get_dynamic_size()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.evaluate.depth_blocks import each_block, store_partial
 from xcc.passes.linalg.evaluate.keep import kept_parts
@@ -89,7 +89,7 @@ class Nest:
                 self.ev.parking.on_stack()
             self._chunk(ranges)
 
-    def _range(self, d: int, low: Any, end: Any = None) -> tuple[Any, Any]:
+    def _range(self, d: int, low: Value, end: Value | None = None) -> tuple[Value, Value | None]:
         """Where the chunk that begins at `low` of dim d begins and ends; None: a whole block further on. `end`: of the
         chunk's part of the dim, which begins at any tile."""
         size, step, b = self.dims[d], self.schedule.block[d], self.b
@@ -104,7 +104,7 @@ class Nest:
         high = b.binary("arith.minsi", b.add(low, b.int(step)), b.dim(size))
         return low, high if end is None else b.binary("arith.maxsi", low, b.binary("arith.minsi", high, end))
 
-    def _one_by_one(self, low: Any, high: Any, step: int, body: Callable[[Any], None]) -> None:
+    def _one_by_one(self, low: Value, high: Value, step: int, body: Callable[[Any], None]) -> None:
         """`body` for each of some known indices: a forall stands in no loop."""
         first, end = self.b.as_int(low), self.b.as_int(high)
         assert first is not None and end is not None
@@ -123,7 +123,7 @@ class Nest:
         with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), self.b.scope():
             self._chunk({})
 
-    def _chunk(self, ranges: dict[int, tuple[Any, Any]]) -> None:
+    def _chunk(self, ranges: dict[int, tuple[Value, Value | None]]) -> None:
         """What the chunk keeps, then its tiles."""
         for part, kept in zip(kept_parts(self.ev.kernel, self.schedule, self.results[0].t, self.ev.memory, ranges),
                               self.schedule.cpu.kept, strict=True):
@@ -143,7 +143,7 @@ class Nest:
             self._block(ranges, copy)
         self.ev.kept.clear()
 
-    def _block(self, ranges: dict[int, tuple[Any, Any]], copy: Any) -> None:
+    def _block(self, ranges: dict[int, tuple[Value, Value | None]], copy: Value | None) -> None:
         """The tiles of a chunk, for all steps of a product or a block of them. `copy`: where staged rows go."""
         def tiles() -> None:
             self._tiles(list(self.schedule.order), {}, ranges)
@@ -153,7 +153,7 @@ class Nest:
         else:
             tiles()
 
-    def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
+    def _tiles(self, order: list[int], at: dict[int, Ix], ranges: dict[int, tuple[Value, Value | None]]) -> None:
         """Loops over the dims of `order` around the tiles; `ranges` are the forall's chunks."""
         self.ev.progress = self._progress(at, ranges) if self.schedule.cpu.shares else None
         if not order:
@@ -200,7 +200,7 @@ class Nest:
         else:
             self.loops.peeled(d, zero, self.b.dim(size), inner)
 
-    def _rows(self, order: list[int], ranges: dict[int, tuple[Any, Any]]) -> list[tuple[Any, int]]:
+    def _rows(self, order: list[int], ranges: dict[int, tuple[Value, Any]]) -> list[tuple[Value, int]]:
         """How far the loops over the dims of `order` go, and their steps."""
         out = []
         for d in order:
@@ -209,7 +209,7 @@ class Nest:
                         self.schedule.vector[d]))
         return out
 
-    def _tile(self, at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> None:
+    def _tile(self, at: dict[int, Ix], ranges: dict[int, tuple[Value, Value | None]]) -> None:
         """The tile at `at`."""
         if self.product is not None and any(i.axes for d, i in at.items() if d + 1 < len(self.dims)):
             Strips(self.ev, self.product, self.store).emit(at)
@@ -231,7 +231,7 @@ class Nest:
         return self.product is not None and d + 1 < len(self.dims) and isinstance(size, int) and size > lanes > 1 \
             and size % lanes != 0
 
-    def _progress(self, at: dict[int, Ix], ranges: dict[int, tuple[Any, Any]]) -> Any:
+    def _progress(self, at: dict[int, Ix], ranges: dict[int, tuple[Value, Value | None]]) -> Value | None:
         """Which tile of its chunk the first dim inside the loop over panels stands at; None outside of it."""
         order = self.schedule.order
         d = next((d for d in order[order.index(len(order) - 1) + 1:] if d in at), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.passes.linalg.build.tile_values import Ix
 from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 from xcc.passes.linalg.kernel.kernel import Op
@@ -25,7 +26,7 @@ class PartsNest(Nest):
     def _outer_dims(self) -> list[Dim]:
         return [self.count]
 
-    def _enter(self, outer: list[Any]) -> None:
+    def _enter(self, outer: list[Value]) -> None:
         assert self.ev.online.parts is not None
         (self.ev.online.parts.part,) = outer
 

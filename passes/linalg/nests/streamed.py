@@ -12,10 +12,8 @@ so that results do not depend on timing. The workspace is a buffer of its own, b
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
-from xcc._mlir import ir, scf_d, vector_d
+from xcc._mlir import Attribute, Type, Value, ir, scf_d, vector_d
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.kernel.domain import contraction_of, domain
 from xcc.passes.linalg.kernel.kernel import Kernel
@@ -32,7 +30,7 @@ PART_ROWS = 16      # of a tile, of which one workgroup adds the sums
 ULT = 6             # arith.cmpi's
 
 
-def workspace_dims(kernel: Kernel, schedule: Schedule) -> tuple[tuple[Dim, ...], Any]:
+def workspace_dims(kernel: Kernel, schedule: Schedule) -> tuple[tuple[Dim, ...], Type]:
     """Sizes and element type of the buffer of the workers' sums."""
     op = contraction_of(kernel)
     assert op is not None
@@ -42,7 +40,7 @@ def workspace_dims(kernel: Kernel, schedule: Schedule) -> tuple[tuple[Dim, ...],
 class Streamed:
     """The two loops of a kernel, whose tiles `nest` can compute."""
 
-    def __init__(self, nest: Nest, kernel: Kernel, workspace: Any) -> None:
+    def __init__(self, nest: Nest, kernel: Kernel, workspace: Value) -> None:
         self.nest, self.ev, self.b, self.workspace = nest, nest.ev, nest.ev.b, workspace
         schedule = self.schedule = nest.schedule
         op = contraction_of(kernel)
@@ -88,7 +86,7 @@ class Streamed:
             self.nest.store(self._indices(b.add(tile, b.int(self.full)), first, rows))
             self.ev.given = None
 
-    def _place(self, number: Any) -> tuple[Any, Any]:
+    def _place(self, number: Value) -> tuple[Value, Value]:
         """Row and column of tile `number` of the launch order: bands of `group` rows, column by column."""
         b, group = self.b, max(1, self.schedule.gpu.group)
         band = b.int(self.columns * group)
@@ -97,7 +95,7 @@ class Streamed:
         height = b.binary("arith.minui", b.sub(b.int(self.rows), first), b.int(group))
         return b.add(first, b.binary("arith.remui", inside, height)), b.binary("arith.divui", inside, height)
 
-    def _indices(self, number: Any, first: Any, rows: int) -> dict[int, Ix]:
+    def _indices(self, number: Value, first: Value, rows: int) -> dict[int, Ix]:
         """The coordinates of `rows` rows of tile `number` from row `first` on."""
         b, out = self.b, {}
         for d, (at, lanes) in enumerate(zip(self._place(number), self.schedule.vector, strict=True)):
@@ -112,7 +110,7 @@ class Streamed:
             out[d] = Ix(base=low, coefs=((Axis(count, d, limit), 1),)) if count > 1 else b.ix_of(low)
         return out
 
-    def _sums(self, worker: Any) -> None:
+    def _sums(self, worker: Value) -> None:
         """What one worker adds up, to its places of the workspace."""
         b = self.b
         share, steps = b.int(self.share), b.int(self.steps)
@@ -134,18 +132,18 @@ class Streamed:
             self._write(total, self._slot(worker, b.sub(tile, first)))
             scf_d.YieldOp([])
 
-    def _slot(self, worker: Any, piece: Any) -> Any:
+    def _slot(self, worker: Value, piece: Value) -> Value:
         return self.b.add(self.b.mul(worker, self.b.int(PIECES)), piece)
 
-    def _map(self, axes: tuple[Axis, ...]) -> Any:
+    def _map(self, axes: tuple[Axis, ...]) -> Attribute:
         return ir.AffineMapAttr.get(ir.AffineMap.get(3, 0, [ir.AffineDimExpr.get(1 + a.order) for a in axes]))
 
-    def _write(self, total: V, slot: Any) -> None:
+    def _write(self, total: V, slot: Value) -> None:
         zero = self.b.int(0)
         vector_d.TransferWriteOp(None, total.value, self.workspace, [slot, zero, zero], self._map(total.axes),
                                  ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(total.axes)))
 
-    def _total(self, tile: Any, first: Any, axes: tuple[Axis, ...]) -> V:
+    def _total(self, tile: Value, first: Value, axes: tuple[Axis, ...]) -> V:
         """The sums of all workers of `tile`, of its rows from `first` on."""
         b = self.b
         share, steps = b.int(self.share), b.int(self.steps)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import Type, ir, scf_d
+from xcc._mlir import Type, Value, ir, scf_d
 from xcc.passes.linalg.build.tile_values import Axis, Ix
 from xcc.passes.linalg.kernel.domain import contraction_of, domain
 from xcc.passes.linalg.kernel.kernel import Kernel, Tensor, bare_loop
@@ -63,14 +63,14 @@ class Strips:
         rows = [d for d in sorted(at) if d != last and at[d].axes]
         self._strips(buffer, rows, dict(at), {d: _from_zero(at[d]) for d in walked})
 
-    def _buffer(self, shape: list[int], element: Type) -> Any:
+    def _buffer(self, shape: list[int], element: Type) -> Value:
         t = ir.MemRefType.get(shape, element)
         i64 = ir.IntegerType.get_signless(64)
         return ir.Operation.create("memref.alloca", results=[t], operands=[], attributes={
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
             "alignment": ir.IntegerAttr.get(i64, ALIGNMENT)}).results[0]
 
-    def _strips(self, buffer: Any, rows: list[int], at: dict[int, Ix], part: dict[int, Ix]) -> None:
+    def _strips(self, buffer: Value, rows: list[int], at: dict[int, Ix], part: dict[int, Ix]) -> None:
         """Loops over the coordinates of the outer dims of `rows`, and strips of the innermost one."""
         if not rows:
             with self.b.scope():
@@ -84,7 +84,7 @@ class Strips:
         step = 1 if rest or limit is not None else min(size, self.ev.schedule.cpu.strips)
         whole = size - size % step
 
-        def strip(first: Any, lanes: int) -> None:
+        def strip(first: Value, lanes: int) -> None:
             axes = ((Axis(lanes, d), 1),) if lanes > 1 else ()
             start = self.b.ix_of(self.b.add(self.b.scalar(at[d]), first))
             self._strips(buffer, rest, {**at, d: Ix(start.base, start.const, axes)},

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import Any
 
-from xcc._mlir import ir, scf_d
+from xcc._mlir import Value, ir, scf_d
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Axis, Ix
 from xcc.passes.linalg.schedule.schedule import Schedule
@@ -28,7 +28,7 @@ class TileLoops:
         self.b, self.schedule, self.last, self.masked = b, schedule, last, masked
         self.left: dict[int, int] = {}
 
-    def index(self, d: int, base: Any, limit: Any) -> Ix:
+    def index(self, d: int, base: Value, limit: Value | None) -> Ix:
         """A tile's index along dim d from `base` on; `limit`: how many of its lanes are on."""
         lanes = self.schedule.vector[d]
         start = self.b.ix_of(base)
@@ -36,7 +36,7 @@ class TileLoops:
             return start
         return Ix(start.base, start.const, ((Axis(lanes, d, limit), 1),))
 
-    def loop(self, low: Any, high: Any, step: int, body: Callable[[Any], None]) -> None:
+    def loop(self, low: Value, high: Value, step: int, body: Callable[[Any], None]) -> None:
         """`body` at `low`, `low + step`, ... below `high`; without a loop where that is known to be once or never."""
         a, z = self.b.as_int(low), self.b.as_int(high)
         if a is not None and z is not None and z - a <= step:
@@ -50,11 +50,11 @@ class TileLoops:
             body(loop.induction_variable)
             scf_d.YieldOp([])
 
-    def whole(self, d: int, low: Any, high: Any, inner: Callable[[Ix], None]) -> None:
+    def whole(self, d: int, low: Value, high: Value, inner: Callable[[Ix], None]) -> None:
         """A loop over whole tiles of dim d."""
         self.loop(low, high, self.schedule.vector[d], lambda iv: inner(self.index(d, iv, None)))
 
-    def peeled(self, d: int, low: Any, high: Any, inner: Callable[[Ix], None]) -> None:
+    def peeled(self, d: int, low: Value, high: Value, inner: Callable[[Ix], None]) -> None:
         """A loop from `low` to a dynamic `high`: full tiles, then the rest."""
         lanes = self.schedule.vector[d]
         if lanes == 1:
@@ -71,7 +71,7 @@ class TileLoops:
             self.whole(d, low, middle, inner)
             self.rest(d, middle, high, None, inner)
 
-    def rest(self, d: int, low: Any, high: Any, count: int | None, inner: Callable[[Ix], None]) -> None:
+    def rest(self, d: int, low: Value, high: Value, count: int | None, inner: Callable[[Ix], None]) -> None:
         """What is left of dim d: masked lanes when it is contiguous or `masked`, else exact or single steps."""
         lanes = self.schedule.vector[d]
         contiguous = d == self.last

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Module, func_d, ir
+from xcc._mlir import AttributeMap, Block, Module, Operation, Value, func_d, ir
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.linalg.build.buffers import memref_type
 from xcc.passes.linalg.build.tile_builder import Builder
@@ -62,7 +62,7 @@ class TileProgram:
         if schedule.gpu.streamed:
             self.spaces.append(workspace_dims(kernel, schedule))
 
-    def declare(self, name: str, attributes: Any) -> Any:
+    def declare(self, name: str, attributes: AttributeMap) -> Operation:
         """The function at the insertion point, without a body, with those of `attributes` that stay as they are."""
         kernel = self.kernel
         types = [*(memref_type(t.dims, t.element) for t in kernel.args),
@@ -80,7 +80,7 @@ class TileProgram:
                 symbolic.product(dims) * element_bytes(element))) for dims, element in self.spaces])
         return new
 
-    def emit(self, entry: Any, module: Module) -> None:
+    def emit(self, entry: Block, module: Module) -> None:
         """The body, in the block `entry`."""
         kernel, arguments = self.kernel, iter(entry.arguments)
         args = [next(arguments) for _ in kernel.args]
@@ -128,7 +128,7 @@ class TileProgram:
             del groups[dims]
         return taken
 
-    def _nest(self, ev: Evaluator, group: list[Result], workspaces: list[Any], rows: list[Result]) -> None:
+    def _nest(self, ev: Evaluator, group: list[Result], workspaces: list[Value], rows: list[Result]) -> None:
         """The nest of results of one shape; `rows`: those that go with the largest."""
         dims = group[0].t.dims
         is_main = dims == self.main.dims

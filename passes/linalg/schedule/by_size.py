@@ -13,10 +13,8 @@ become kernels of the gpu.module of ``xcc.of``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
@@ -25,7 +23,7 @@ __all__ = ["LAUNCHED", "OF", "by_size"]
 LAUNCHED, OF = "xcc.launched", "xcc.of"
 
 
-def by_size(function: Any, rows: Dim, limit: int, few: Schedule) -> None:
+def by_size(function: Operation, rows: Dim, limit: int, few: Schedule) -> None:
     """Gives the kernel `function` a second function, of schedule `few`, for sizes where `rows` is below `limit`."""
     name = ir.StringAttr(function.attributes["sym_name"]).value
     second = function.operation.clone(ip=ir.InsertionPoint.after(function.operation))

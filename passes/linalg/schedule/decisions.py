@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from xcc._mlir import Module, ir
+from xcc._mlir import Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule import Schedule
@@ -31,7 +30,7 @@ OF_LOOPS = (PEELED, PARTS, AHEAD, STREAM, SPLITS, STREAMED)
 """Of the function."""
 
 
-def scheduled(module: Module) -> Iterator[tuple[Any, Schedule]]:
+def scheduled(module: Module) -> Iterator[tuple[Operation, Schedule]]:
     """The kernels of `module` that `tile` will turn into loops, and what is wished for each."""
     for function in module.body.operations:
         attributes = function.operation.attributes
@@ -39,7 +38,7 @@ def scheduled(module: Module) -> Iterator[tuple[Any, Schedule]]:
             yield function, Schedule.from_attr(attributes["xcc.config"])
 
 
-def decide(of: Any, name: str, value: int | bool) -> None:
+def decide(of: Operation, name: str, value: int | bool) -> None:
     """Writes attribute `name` of a function or op; nothing for 0 and False."""
     if value is True:
         of.attributes[name] = ir.UnitAttr.get()
@@ -65,14 +64,14 @@ def count_of(op: Op, name: str) -> int:
     return _count(op.operation, name)
 
 
-def _count(of: Any, name: str) -> int:
+def _count(of: Operation, name: str) -> int:
     found = of.attributes[name] if name in of.attributes else None
     if found is not None and not (isinstance(found, ir.IntegerAttr) and found.value >= 0):
         raise UserError(f"{of.location}: {name} is {found}, not a number from 0 on")
     return 0 if found is None else int(found.value)
 
 
-def _pair(of: Any, name: str) -> tuple[int, ...]:
+def _pair(of: Operation, name: str) -> tuple[int, ...]:
     found = of.attributes[name] if name in of.attributes else None
     if found is not None and not isinstance(found, ir.DenseI64ArrayAttr):
         raise UserError(f"{of.location}: {name} is {found}, not two numbers (array<i64: tiles, workers>)")

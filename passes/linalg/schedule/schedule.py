@@ -108,7 +108,7 @@ class Schedule:
         """The same with other fields of `gpu`."""
         return replace(self, gpu=replace(self.gpu, **changed))
 
-    def to_attr(self) -> Any:
+    def to_attr(self) -> Attribute:
         return ir.DictAttr.get(entries_of(self, WRITTEN))
 
     @staticmethod

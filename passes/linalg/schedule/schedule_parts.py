@@ -105,7 +105,7 @@ class GpuPart:
     beside: int = 1
 
 
-def entries_of(record: Any, always: tuple[str, ...] = ()) -> dict[str, Any]:
+def entries_of(record: Any, always: tuple[str, ...] = ()) -> dict[str, Attribute]:
     """The fields of `record` that are not their defaults, and those that are written `always`, as attributes."""
     return {f.name: _attr(getattr(record, f.name), str(f.type)) for f in fields(record)
             if f.name in always or f.default is MISSING or getattr(record, f.name) != f.default}
@@ -131,7 +131,7 @@ _RECORDS: dict[str, type[Any]] = {"CpuPart": CpuPart, "GpuPart": GpuPart, "Kept"
 _INTEGERS = "tuple[int, ...]"
 
 
-def _attr(value: Any, kind: str) -> Any:
+def _attr(value: Any, kind: str) -> Attribute:
     """The attribute of a field of type `kind`."""
     if kind == _INTEGERS:
         return ir.DenseI64ArrayAttr.get(list(value))

@@ -23,13 +23,16 @@ import re
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.targets.folders import file
+
+if TYPE_CHECKING:
+    from xcc.dim_expr import Expr
 
 __all__ = ["Database", "database", "shipped", "signature"]
 
@@ -60,7 +63,7 @@ def signature(kernel: Kernel) -> str:
     return f"{kind} {kernel.results[0].element} {loops} ~{family} #{digest}"
 
 
-def _sizes(dims: Iterable[Any], general: bool) -> str:
+def _sizes(dims: Iterable[int | Expr], general: bool) -> str:
     """`dims` as text; in general, of a size only what of 16 divides it."""
     return str([f"n{math.gcd(d, EXACT)}" if general and isinstance(d, int) and d >= EXACT else str(d) for d in dims])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Block, Operation, Value, ir, owner_op
 from xcc.diagnostics import UserError
@@ -14,6 +14,9 @@ from xcc.passes.tile.lowering.order import Order, kind_of
 from xcc.passes.tile.lowering.views import BufferView, value_of
 from xcc.passes.walk import ops_where
 from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
 
 __all__ = ["Body"]
 
@@ -30,7 +33,7 @@ class Body:
         self.views: dict[Any, BufferView] = {}
         self.order = Order()
 
-    def get(self, value: Value) -> Any:
+    def get(self, value: Value) -> Value:
         return self.values[value]
 
     def block(self, block: Block) -> None:
@@ -89,7 +92,7 @@ class Body:
             return
         self.values.update(zip(source.results, made if isinstance(made, list) else [made], strict=True))
 
-    def _place(self, source: Operation) -> Any:
+    def _place(self, source: Operation) -> tuple[str, Value, tuple[Value, ...]]:
         """The elements that an op on memory touches: ops of one place touch the same."""
         tile = source.operands[0] if kind_of(source) == "write" else source.results[0]
         first = 2 if source.name in ("tile.load", "tile.store") else 3      # of the offsets or positions
@@ -97,11 +100,11 @@ class Body:
         return str(ir.VectorType(tile.type).shape), buffer, tuple(list(source.operands)[first:])
 
 
-def _where(source: Any) -> str:
+def _where(source: Operation) -> str:
     return str(source.location).removeprefix("loc(").removesuffix(")").replace('"', "")
 
 
-def _program_id(body: Body, source: Any, a: Any) -> Any:
+def _program_id(body: Body, source: Operation, a: Attrs) -> Value:
     return body.ids[a.axis] if a.axis < len(body.ids) else value_of(0)
 
 

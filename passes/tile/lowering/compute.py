@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.attributes import REVERSE
 from xcc.passes.shared.values import op, splat_constant
 from xcc.passes.tile.lowering.vectors import (
@@ -24,12 +24,13 @@ from xcc.passes.tile.lowering.vectors import (
 )
 
 if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
     from xcc.passes.tile.lowering.body import Body
 
 __all__ = ["HANDLERS"]
 
 
-def _contract(body: Body, source: Any, a: Any, x: Any, y: Any, acc: Any) -> Any:
+def _contract(body: Body, source: Operation, a: Attrs, x: Value, y: Value, acc: Value) -> Value:
     lhs, rhs, start = (body.get(v) for v in (x, y, acc))
     narrow = element_of(start)
     if isinstance(narrow, ir.FloatType) and narrow.width < 32:
@@ -58,8 +59,9 @@ def _scan(body: Body, source: Any, a: Any, x: Any) -> Any:
     start = splat_constant(vector_of(rows[:1], element_of(line)), neutral(a.kind, element_of(line)))
     i64 = ir.IntegerType.get_signless(64)
     more = {REVERSE: ir.UnitAttr.get()} if a.reverse else {}
-    made = op("vector.scan", [line.type, start.type], [line, start], kind=kind_attr(a.kind, element_of(line)),
-              reduction_dim=ir.IntegerAttr.get(i64, 1), inclusive=ir.BoolAttr.get(not a.exclusive), **more).results[0]
+    made = ir.Operation.create("vector.scan", results=[line.type, start.type], operands=[line, start], attributes={
+        "kind": kind_attr(a.kind, element_of(line)), "reduction_dim": ir.IntegerAttr.get(i64, 1),
+        "inclusive": ir.BoolAttr.get(not a.exclusive), **more}).results[0]
     back = [order.index(d) for d in range(len(shape))]
     return transposed(reshaped(narrowed(made, element), [shape[d] for d in order]), back)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Block, Operation, Value, arith_d, ir
+from xcc._mlir import Block, Operation, Type, Value, arith_d, ir
 from xcc.dialects.tile.program import Parameter, Symbol, grid_of, parameters_of, symbols_of
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.shared.attributes import MAY_ALIAS
@@ -45,7 +45,7 @@ def lower_function(func: Operation) -> None:
             ir.Operation.create("func.return")
 
 
-def _memref(p: Parameter, dims: list[Dim]) -> Any:
+def _memref(p: Parameter, dims: list[Dim]) -> Type:
     element = ir.Type.parse("i8" if p.type.dtype == "i1" else p.type.dtype)
     return ir.MemRefType.get([d if isinstance(d, int) else _DYNAMIC for d in dims], element)
 
@@ -76,12 +76,12 @@ class _Kernel:
             body.block(self.source)
             ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
 
-    def _size(self, n: Dim) -> Any:
+    def _size(self, n: Dim) -> Value | int:
         """The value of a size that the program names; a number stays one."""
         return n if isinstance(n, int) else emit_size(n, self.values)
 
 
-def _from_bits(value: Value, kind: Any) -> Any:
+def _from_bits(value: Value, kind: Type) -> Value:
     """A scalar of type `kind` from its bits in an index."""
     if isinstance(kind, ir.IndexType):
         return value
@@ -91,7 +91,7 @@ def _from_bits(value: Value, kind: Any) -> Any:
     return bits if kind == whole else arith_d.bitcast(kind, bits)
 
 
-def _forall(sizes: list[Any]) -> tuple[Any, list[Any]]:
+def _forall(sizes: list[Value | int]) -> tuple[Block, list[Value]]:
     """A loop over (0, 0, ...) to `sizes`: its block and the numbers."""
     dynamic = [n for n in sizes if not isinstance(n, int)]
     i64s = ir.DenseI64ArrayAttr.get

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Attribute, Operation, Value, arith_d, ir
 from xcc.passes.shared.values import index, op, splat_constant
 from xcc.passes.tile.lowering.ranges import is_multiple, is_within, nonnegative
 from xcc.passes.tile.lowering.vectors import broadcast, element_of, like, reshaped, shape_of, step, vector_of
 from xcc.passes.tile.lowering.views import BufferView, add, mul, value_of
 
 if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
     from xcc.passes.tile.lowering.body import Body
 
 __all__ = ["HANDLERS"]
@@ -27,7 +28,7 @@ def view(body: Body, source: Operation, a: Any, buffer: Any, bounds: Sequence[An
     body.views[source.results[0]] = body.views[buffer].window(values[:half], values[half:], a.order)
 
 
-def load(body: Body, source: Operation, a: Any, buffer: Any, other: Any, offsets: Sequence[Any]) -> Any:
+def load(body: Body, source: Operation, a: Attrs, buffer: Value, other: Value, offsets: Sequence[Value]) -> Value:
     """tile.load"""
     at = _Block(body, body.views[buffer], a.shape, offsets)
     pad = _stored(body.get(other), at.view)
@@ -41,7 +42,7 @@ def load(body: Body, source: Operation, a: Any, buffer: Any, other: Any, offsets
     return reshaped(_loaded(made, source.results[0]), a.shape)
 
 
-def store(body: Body, source: Any, a: Any, value: Value, buffer: Any, offsets: Sequence[Any]) -> None:
+def store(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, offsets: Sequence[Value]) -> None:
     """tile.store"""
     tile = _stored(body.get(value), body.views[buffer])
     at = _Block(body, body.views[buffer], shape_of(tile), offsets)
@@ -56,7 +57,7 @@ def store(body: Body, source: Any, a: Any, value: Value, buffer: Any, offsets: S
 class _Block:
     """A tile of `shape` that starts at `offsets` of a view. Dims of size 1 are scalars: `kept` are the others."""
 
-    def __init__(self, body: Body, view: BufferView, shape: Sequence[int], offsets: Sequence[Any]) -> None:
+    def __init__(self, body: Body, view: BufferView, shape: Sequence[int], offsets: Sequence[Value]) -> None:
         self.view, self.shape, self.sources = view, tuple(shape), list(offsets)
         self.offsets = [body.get(v) for v in offsets]
         self.kept = [d for d, n in enumerate(shape) if n > 1] or [len(shape) - 1]
@@ -66,16 +67,16 @@ class _Block:
         """The kept dims in the order that the memref has them."""
         return sorted(self.kept, key=lambda d: self.view.order[d])
 
-    def places(self) -> list[Any]:
+    def places(self) -> list[Value]:
         return self.view.places(self.offsets)
 
-    def positions(self) -> list[Any]:
+    def positions(self) -> list[Value]:
         """Start and index vector of a gather from the view's line."""
         shape = [self.shape[d] for d in self.kept]
         start = self.view.first()
         for d, o in enumerate(self.offsets):
             start = add(start, mul(o, self.view.stride(d)))
-        total = None
+        total: Any = None
         for i, d in enumerate(self.kept):
             part = step(shape, i)
             stride = self.view.stride(d)
@@ -84,7 +85,7 @@ class _Block:
             total = part if total is None else arith_d.addi(total, part)
         return [value_of(start), total]
 
-    def mask(self, dims: Sequence[int]) -> Any:
+    def mask(self, dims: Sequence[int]) -> Value:
         """Which elements of a tile with the dims `dims` lie inside."""
         shape = [self.shape[d] for d in dims]
         ends = [self._left(d) for d in dims]
@@ -105,14 +106,14 @@ class _Block:
         """Whether a tile begins in front of the view's dim `d` only where it ends there, too."""
         return is_multiple(self.sources[d], self.shape[d])
 
-    def _left(self, d: int) -> Any:
+    def _left(self, d: int) -> Value:
         """How many elements of the view's dim `d` there are from the tile's first on."""
         left = arith_d.subi(value_of(self.view.sizes[d]), self.offsets[d])
         if nonnegative(self.sources[d]) or not self._whole_or_not(d):
             return left
         return arith_d.select(arith_d.cmpi(_I.sge, self.offsets[d], index(0)), left, index(0))
 
-    def transfer(self, *segments: int) -> dict[str, Any]:
+    def transfer(self, *segments: int) -> dict[str, Attribute]:
         rank = len(self.view.starts)
         dims = [ir.AffineDimExpr.get(self.view.order[d]) for d in self.kept]
         return {"in_bounds": ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(self.kept)),
@@ -120,14 +121,14 @@ class _Block:
                 "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
 
 
-def _stored(value: Value, at: BufferView) -> Any:
+def _stored(value: Value, at: BufferView) -> Value:
     """As memory has it: a bool is a byte."""
     if element_of(value) == at.element:
         return value
     return arith_d.extui(like(value, at.element), value)
 
 
-def _loaded(value: Value, result: Value) -> Any:
+def _loaded(value: Value, result: Value) -> Value:
     """As the program has it."""
     want = ir.VectorType(result.type).element_type
     if element_of(value) == want:
@@ -135,10 +136,10 @@ def _loaded(value: Value, result: Value) -> Any:
     return arith_d.cmpi(_I.ne, value, splat_constant(value.type, 0))
 
 
-def _line(body: Body, at: BufferView, mask: Any, positions: Sequence[Any]) -> tuple[Any, Any, Any]:
+def _line(body: Body, at: BufferView, mask: Value, positions: Sequence[Value]) -> tuple[Value, Value, Value]:
     """(start, index vector, mask) of elements at `positions` of a view."""
     shape = shape_of(mask)
-    total = None
+    total: Any = None
     for d, p in enumerate(positions):
         place = body.get(p)
         if not isinstance(element_of(place), ir.IndexType):
@@ -169,8 +170,8 @@ def scatter(body: Body, source: Any, a: Any, value: Value, buffer: Any, mask: An
     op("vector.scatter", [], [at.line(), start, places, active, _stored(body.get(value), at)])
 
 
-def atomic(body: Body, source: Operation, a: Any, value: Value, buffer: Any, mask: Any,
-           positions: Sequence[Any]) -> Any:
+def atomic(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, mask: Value,
+           positions: Sequence[Value]) -> Value:
     """tile.atomic, on one dim: what targets take is of a line of one dim."""
     at = body.views[buffer]
     start, places, active = _line(body, at, body.get(mask), positions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from xcc._mlir import Operation, gpu_d, owner_op
+from xcc._mlir import Operation, Value, gpu_d, owner_op
 
 __all__ = ["Order", "buffer_of", "kind_of"]
 
@@ -18,12 +18,12 @@ _BUFFER = {"tile.load": 0, "tile.gather": 0, "tile.store": 1, "tile.scatter": 1,
 Access = tuple[str, Any]
 
 
-def kind_of(source: Any) -> str:
+def kind_of(source: Operation) -> str:
     """read, write or atomic; nothing for an op that touches no memory."""
     return _KINDS.get(source.name, "")
 
 
-def buffer_of(source: Operation) -> Any:
+def buffer_of(source: Operation) -> Value:
     """The argument of the program that an op on memory reads or writes."""
     value = source.operands[_BUFFER[source.name]]
     while hasattr(value.owner, "name") and value.owner.name == "tile.view":
@@ -37,7 +37,7 @@ class Order:
     def __init__(self) -> None:
         self.since: dict[Any, set[Access]] = {}
 
-    def access(self, source: Any, place: Any) -> None:
+    def access(self, source: Operation, place: tuple[str, Value, tuple[Value, ...]]) -> None:
         """Ahead of the code of `source`, which touches the elements that `place` stands for: a barrier where one is
         needed."""
         mine = (kind_of(source), place)
@@ -50,7 +50,7 @@ class Order:
         gpu_d.barrier()
         self.since = {}
 
-    def turn(self, inside: Iterable[Any]) -> None:
+    def turn(self, inside: Iterable[Operation]) -> None:
         """At the start of a loop's turn, `inside` being the ops of its body: what the turn before did is over."""
         kinds: dict[Any, set[str]] = {}
         for source in inside:
@@ -59,10 +59,10 @@ class Order:
         if any("write" in k or len(k) > 1 for k in kinds.values()):
             self.barrier()
 
-    def copy(self) -> dict[Any, set[Access]]:
+    def copy(self) -> dict[Value, set[Access]]:
         return {b: set(a) for b, a in self.since.items()}
 
-    def join(self, other: dict[Any, set[Access]]) -> None:
+    def join(self, other: dict[Value, set[Access]]) -> None:
         """Behind branches: what either has accessed."""
         for b, accesses in other.items():
             self.since.setdefault(b, set()).update(accesses)

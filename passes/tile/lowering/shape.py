@@ -20,6 +20,7 @@ from xcc.passes.tile.lowering.vectors import (
 )
 
 if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
     from xcc.passes.tile.lowering.body import Body
 
 __all__ = ["HANDLERS", "join", "split"]
@@ -27,7 +28,7 @@ __all__ = ["HANDLERS", "join", "split"]
 _I = arith_d.CmpIPredicate
 
 
-def _iota(body: Body, source: Operation, a: Any) -> Any:
+def _iota(body: Body, source: Operation, a: Attrs) -> Value:
     line = step((a.size,), 0)
     element = ir.VectorType(source.results[0].type).element_type
     return line if isinstance(element, ir.IndexType) else arith_d.index_cast(vector_of((a.size,), element), line)
@@ -58,7 +59,7 @@ def split(x: Any) -> list[Any]:
     return [arith_d.bitcast(like(v, element_of(x)), v) if floats else v for v in out]
 
 
-def _transpose(body: Body, source: Operation, a: Any, x: Value) -> Any:
+def _transpose(body: Body, source: Operation, a: Attrs, x: Value) -> Value:
     """tile.transpose: what is loaded for it alone is loaded in that order."""
     value = body.get(x)
     read = None if isinstance(value.owner, ir.Block) else value.owner

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import Type, Value, arith_d, ir
+from xcc._mlir import Attribute, Type, Value, arith_d, ir
 from xcc.passes.shared.values import i64s, op, splat_constant
 
 __all__ = ["broadcast", "element_of", "is_tile", "like", "neutral", "narrowed", "reduced", "reshaped", "shape_of",
@@ -21,27 +21,27 @@ def shape_of(value: Value) -> tuple[int, ...]:
     return tuple(ir.VectorType(value.type).shape) if is_tile(value) else ()
 
 
-def element_of(value: Value) -> Any:
+def element_of(value: Value) -> Type:
     return ir.VectorType(value.type).element_type if is_tile(value) else value.type
 
 
-def vector_of(shape: Sequence[int], element: Type) -> Any:
+def vector_of(shape: Sequence[int], element: Type) -> Type:
     return ir.VectorType.get(list(shape), element) if len(shape) else element
 
 
-def like(value: Value, element: Type) -> Any:
+def like(value: Value, element: Type) -> Type:
     """The type of `value` with other elements."""
     return vector_of(shape_of(value), element)
 
 
-def broadcast(value: Value, shape: Sequence[int]) -> Any:
+def broadcast(value: Value, shape: Sequence[int]) -> Value:
     """`value` stretched as numpy does it."""
     if shape_of(value) == tuple(shape):
         return value
     return op("vector.broadcast", [vector_of(shape, element_of(value))], [value])
 
 
-def reshaped(value: Value, shape: Sequence[int]) -> Any:
+def reshaped(value: Value, shape: Sequence[int]) -> Value:
     """The elements in another shape; of a single one, the scalar where `shape` is empty."""
     while shape_of(value) != tuple(shape) and not isinstance(value.owner, ir.Block) \
             and value.owner.name == "vector.shape_cast":
@@ -64,7 +64,7 @@ def transposed(value: Value, order: Sequence[int]) -> Any:
               permutation=i64s(order))
 
 
-def step(shape: Sequence[int], dim: int) -> Any:
+def step(shape: Sequence[int], dim: int) -> Value:
     """Each element's place along `dim`, as index."""
     line = op("vector.step", [vector_of([shape[dim]], ir.IndexType.get())], [])
     if len(shape) == 1:
@@ -76,7 +76,7 @@ _FLOATS = {"sum": -0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 _KINDS = {"sum": "add", "prod": "mul", "and": "and", "or": "or", "xor": "xor", "umax": "maxui", "umin": "minui"}
 
 
-def neutral(kind: str, element: Type) -> Any:
+def neutral(kind: str, element: Type) -> float:
     """What changes nothing in a reduction of `kind`."""
     if isinstance(element, ir.FloatType):
         return _FLOATS[kind]
@@ -85,7 +85,7 @@ def neutral(kind: str, element: Type) -> Any:
             "max": -(1 << bits - 1), "min": (1 << bits - 1) - 1}[kind]
 
 
-def kind_attr(kind: str, element: Type) -> Any:
+def kind_attr(kind: str, element: Type) -> Attribute:
     """``#vector.kind<...>`` of a reduction."""
     if kind in ("max", "min"):
         name = f"{kind}{'imumf' if isinstance(element, ir.FloatType) else 'si'}"
@@ -94,7 +94,7 @@ def kind_attr(kind: str, element: Type) -> Any:
     return ir.Attribute.parse(f"#vector.kind<{name}>")
 
 
-def widened(value: Value, kind: str) -> Any:
+def widened(value: Value, kind: str) -> Value:
     """Elements of fewer than 32 bits in 32, so that `kind` gives the same."""
     element = element_of(value)
     if isinstance(element, ir.IndexType):
@@ -107,7 +107,7 @@ def widened(value: Value, kind: str) -> Any:
     return (arith_d.extui if kind[0] == "u" or element.width == 1 else arith_d.extsi)(whole, value)
 
 
-def narrowed(value: Value, element: Type) -> Any:
+def narrowed(value: Value, element: Type) -> Value:
     """Back to `element`, from what `widened` gave."""
     if element_of(value) == element:
         return value
@@ -117,7 +117,7 @@ def narrowed(value: Value, element: Type) -> Any:
     return arith_d.truncf(kind, value) if isinstance(element, ir.FloatType) else arith_d.trunci(kind, value)
 
 
-def reduced(value: Value, kind: str, axes: Sequence[int]) -> Any:
+def reduced(value: Value, kind: str, axes: Sequence[int]) -> Value:
     """The reduction along `axes`."""
     element = element_of(value)
     wide = widened(value, kind)

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Value, arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.dialects.tile.program import Parameter, stride_name
 from xcc.passes.shared.values import index
 from xcc.symbolic import Dim
@@ -57,7 +57,7 @@ def physical(p: Parameter) -> list[Dim]:
     return [last * reach]
 
 
-def value_of(n: Size) -> Any:
+def value_of(n: Size) -> Value:
     """An index value."""
     return index(n) if isinstance(n, int) else n
 
@@ -120,10 +120,10 @@ class BufferView:
         return len(self.order)
 
     @property
-    def element(self) -> Any:
+    def element(self) -> Type:
         return ir.MemRefType(self.memref.type).element_type
 
-    def places(self, offsets: Sequence[Size]) -> list[Any]:
+    def places(self, offsets: Sequence[Size]) -> list[Value]:
         """Where in the memref's dims the element at `offsets` of the view lies."""
         out = list(self.starts)
         for i, o in enumerate(offsets):
@@ -141,7 +141,7 @@ class BufferView:
             out = add(out, mul(s, n))
         return out
 
-    def line(self) -> Any:
+    def line(self) -> Value:
         """All elements of the memref in one dim."""
         kind = ir.MemRefType(self.memref.type)
         if kind.rank == 1:

@@ -119,7 +119,7 @@ def cost_of(op: Operation) -> int:
                      if is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation))
 
 
-def _roots(op: Operation, block: Block, found: set[Any], seen: set[Any]) -> None:
+def _roots(op: Operation, block: Block, found: set[Operation], seen: set[Operation]) -> None:
     """The operations of `block` that make the elements of `op` be computed, directly or by way of lazy values."""
     for use in (u for r in op.results for u in r.uses):
         user = use.owner.operation
@@ -136,14 +136,14 @@ def _is_mask(value: Value) -> bool:
     return bool(ir.VectorType(value.type).element_type == ir.IntegerType.get_signless(1))
 
 
-def roots(op: Operation) -> set[Any]:
+def roots(op: Operation) -> set[Operation]:
     """The operations beside `op` that make the elements of its result be computed."""
-    found: set[Any] = set()
+    found: set[Operation] = set()
     _roots(op, op.block, found, set())
     return found
 
 
-def _inside(op: Operation, block: Block) -> Any:
+def _inside(op: Operation, block: Block) -> Operation:
     """The operation of `block` that `op` is, or is inside of."""
     while op.block != block:
         op = op.block.owner.operation
@@ -180,7 +180,7 @@ def _reads(op: Operation) -> bool:
     return op.name in LOADS
 
 
-def _safe(op: Operation, needed: set[Any]) -> bool:
+def _safe(op: Operation, needed: set[Operation]) -> bool:
     """Whether what a load reads is still there where its elements are computed: nothing writes between, and a store
     that needs them writes other memory, or the same elements."""
     behind, last = False, None

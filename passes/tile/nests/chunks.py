@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, arith_d, ir, scf_d
+from xcc._mlir import Attribute, Operation, Value, arith_d, ir, scf_d
 from xcc.passes.shared.values import index, op
 from xcc.passes.tile.lowering.views import mul, value_of
 from xcc.passes.tile.nests.instances import PEELED, emit_instance
@@ -18,7 +18,7 @@ __all__ = ["chunked"]
 _DYNAMIC = -(1 << 63)
 
 
-def chunked(r: Retiler, forall: Any, chunks: int, begin: Callable[[Any], None], end: Callable[[], None]) -> None:
+def chunked(r: Retiler, forall: Operation, chunks: int, begin: Callable[[Any], None], end: Callable[[], None]) -> None:
     """Emits `forall` in so many chunks: `begin(instances)` at the start of one, `end()` behind its last instance."""
     sizes = _sizes(r, forall)
     total = value_of(_product(sizes))
@@ -35,7 +35,7 @@ def chunked(r: Retiler, forall: Any, chunks: int, begin: Callable[[Any], None], 
         ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
 
 
-def _instances(r: Retiler, forall: Operation, sizes: list[Any], low: Any, high: Any) -> None:
+def _instances(r: Retiler, forall: Operation, sizes: list[Value], low: Value, high: Value) -> None:
     """The instances from `low` to `high`, one after the other."""
     old = forall.regions[0].blocks[0]
     loop = scf_d.ForOp(low, high, index(1), [])
@@ -49,13 +49,13 @@ def _instances(r: Retiler, forall: Operation, sizes: list[Any], low: Any, high: 
         scf_d.yield_([])
 
 
-def _sizes(r: Retiler, forall: Operation) -> list[Any]:
+def _sizes(r: Retiler, forall: Operation) -> list[Value]:
     """How far the dims of `forall` go, from 0."""
     dynamic = iter(r.get(v) for v in forall.operands)
     return [next(dynamic) if n == _DYNAMIC else n for n in ir.DenseI64ArrayAttr(forall.attributes["staticUpperBound"])]
 
 
-def _bounds(forall: Operation) -> dict[str, Any]:
+def _bounds(forall: Operation) -> dict[str, Attribute]:
     """The attributes of a forall over one dim, whose end is an operand."""
     one = ir.DenseI64ArrayAttr.get
     own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),
@@ -63,7 +63,7 @@ def _bounds(forall: Operation) -> dict[str, Any]:
     return {**{name: forall.attributes[name] for name in forall.attributes if name != PEELED}, **own}
 
 
-def _product(sizes: list[Any]) -> Any:
+def _product(sizes: list[Value]) -> Value:
     out: Any = 1
     for n in sizes:
         out = mul(out, n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS"]
 
 
-def _terminator(block: Block) -> Any:
+def _terminator(block: Block) -> Operation:
     return list(block.operations)[-1].operation
 
 
@@ -41,7 +41,7 @@ def _like(r: Retiler, value: Value) -> Kept:
     return r.buffer(kind.shape, kind.element_type)
 
 
-def _put(r: Retiler, values: list[Any], places: list[Kept]) -> None:
+def _put(r: Retiler, values: list[Value], places: list[Kept]) -> None:
     """Has the `values` in `places`, as if all were put there at once."""
     made = []
     for v, place in zip(values, places, strict=True):
@@ -61,7 +61,7 @@ def _copy(r: Retiler, source: Kept, target: Kept) -> None:
     r.nest(source.shape, lambda coords, lane, width: target.store(source.load(coords, lane, width), coords, lane))
 
 
-def _plan(r: Retiler, block: Block, values: list[Any], arguments: list[Any], places: list[Kept]) -> None:
+def _plan(r: Retiler, block: Block, values: list[Value], arguments: list[Value], places: list[Kept]) -> None:
     """Lets a value that a loop carries on be computed where the last turn's lies, if nobody reads that any more."""
     for v, a, place in zip(values, arguments, places, strict=True):
         if isinstance(v.owner, ir.Block) or v.owner.operation.block != block or list(values).count(v) > 1:
@@ -75,7 +75,7 @@ def _shape(value: Value) -> list[int]:
     return list(ir.VectorType(value.type).shape)
 
 
-def _last_reader(source: Any, argument: Value, block: Block) -> bool:
+def _last_reader(source: Operation, argument: Value, block: Block) -> bool:
     """Whether the operation `source` of `block` reads `argument` at the places that it writes alone, and nobody does so
     behind it."""
     order = [o.operation for o in block.operations]
@@ -135,18 +135,18 @@ def _for(r: Retiler, source: Operation) -> None:
         _body(r, block)
         _put(r, [values[i] for i in tiles], kept)
         ir.Operation.create("scf.yield", operands=[r.get(v) for v, w in zip(values, whole, strict=True) if not w])
-    _leave(r, source.results, whole, places, list(loop.results))
+    _leave(r, source.results, places, list(loop.results))
 
 
-def _enter(r: Retiler, old: list[Any], scalar: list[bool], new: list[Any]) -> None:
+def _enter(r: Retiler, old: list[Value], scalar: list[bool], new: list[Value]) -> None:
     for a, s in zip(old, scalar, strict=True):
         if s:
             r.values[a] = new.pop(0)
 
 
-def _leave(r: Retiler, results: Any, whole: list[bool], places: list[Any], made: list[Any]) -> None:
-    for v, w, place in zip(results, whole, places, strict=True):
-        if w:
+def _leave(r: Retiler, results: Sequence[Value], places: list[Kept | None], made: list[Value]) -> None:
+    for v, place in zip(results, places, strict=True):
+        if place is not None:
             r.kept[v] = place
         else:
             r.values[v] = made.pop(0)
@@ -169,7 +169,7 @@ def _if(r: Retiler, source: Operation) -> None:
                 if place is not None:
                     r.fill(place, v)
             ir.Operation.create("scf.yield", operands=[r.get(v) for v, w in zip(values, whole, strict=True) if not w])
-    _leave(r, source.results, whole, places, list(branch.results))
+    _leave(r, source.results, places, list(branch.results))
 
 
 def _while(r: Retiler, source: Operation) -> None:
@@ -201,7 +201,7 @@ def _while(r: Retiler, source: Operation) -> None:
         values = list(_terminator(after).operands)
         _put(r, [v for v, w in zip(values, whole_in, strict=True) if w], [p for p in places_in if p is not None])
         ir.Operation.create("scf.yield", operands=[r.get(v) for v, w in zip(values, whole_in, strict=True) if not w])
-    _leave(r, source.results, whole_out, places_out, list(loop.results))
+    _leave(r, source.results, places_out, list(loop.results))
 
 
 HANDLERS: dict[str, Callable[[Any, Any], None]] = {"scf.for": _for, "scf.if": _if, "scf.while": _while}

@@ -6,7 +6,7 @@ of rows are interleaved, so that the group of a column lies together.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.dot_instructions import DotProduct
@@ -37,7 +37,7 @@ def fill_groups(r: Retiler, value: Value, target: Kept, group: int) -> None:
     """Packs a right operand into panels of interleaved groups of rows."""
     *lead, rows, columns = target.shape
 
-    def body(places: list[Any]) -> None:
+    def body(places: list[Value | int]) -> None:
         *_, row, column = places
         pieces = Pieces(r)
         parts = [pieces.of(value, (*places[:-2], add(row, n), column), len(places) - 1, target.panel)
@@ -47,7 +47,7 @@ def fill_groups(r: Retiler, value: Value, target: Kept, group: int) -> None:
     loops(r.wholes, [*lead, rows, columns], [*[1] * len(lead), group, target.panel], body, FEW)
 
 
-def _interleaved(parts: list[Value]) -> Any:
+def _interleaved(parts: list[Value]) -> Value:
     """The first elements of all parts, then the second ones, ..."""
     if len(parts) == 1:
         return parts[0]
@@ -57,7 +57,7 @@ def _interleaved(parts: list[Value]) -> Any:
 
 
 def dot_step(r: Retiler, dot: DotProduct, a: Kept, b: Kept, rows: list[Coords], right: Coords,
-             sums: list[Any]) -> list[Any]:
+             sums: list[Value]) -> list[Value]:
     """The next sums, of `lanes` columns each, row after row: those of groups of `a` at `rows` with that of `b`."""
     lanes, group, last = r.lanes, dot.group, len(right) - 1
     count = len(sums) // len(rows)

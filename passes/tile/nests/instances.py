@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, arith_d, ir, scf_d
+from xcc._mlir import Operation, Value, arith_d, ir, scf_d
 from xcc.passes.shared.values import index
 from xcc.passes.tile.lowering.views import value_of
 from xcc.passes.tile.nests.choice import is_vector
@@ -20,7 +20,7 @@ PEELED = "xcc.peeled"       # of a scf.forall: instances whose tiles are whole h
 _I = arith_d.CmpIPredicate
 
 
-def masks_of_transfers(forall: Any) -> list[Any] | None:
+def masks_of_transfers(forall: Operation) -> list[Operation] | None:
     """The masks of an instance; None where one is more than the mask of loads and stores."""
     masks = ops_where(forall, lambda op: op.name == "vector.create_mask")
     plain = all(use.owner.operation.name in ("vector.transfer_read", "vector.transfer_write")
@@ -28,7 +28,7 @@ def masks_of_transfers(forall: Any) -> list[Any] | None:
     return masks if plain else None
 
 
-def emit_instance(r: Retiler, forall: Any) -> None:
+def emit_instance(r: Retiler, forall: Operation) -> None:
     """The operations of the body of `forall` but for its last."""
     body = [o.operation for o in list(forall.regions[0].blocks[0].operations)[:-1]]
     if PEELED not in forall.attributes:
@@ -46,7 +46,7 @@ def emit_instance(r: Retiler, forall: Any) -> None:
         r.kept, r.whole, r.wholes = known, False, wholes
 
 
-def _emit(r: Retiler, operations: list[Any]) -> None:
+def _emit(r: Retiler, operations: list[Operation]) -> None:
     for operation in operations:
         with operation.location:
             r.emit(operation)
@@ -62,7 +62,7 @@ def _is_place(r: Retiler, source: Operation) -> bool:
     return True
 
 
-def _whole(r: Retiler, masks: list[Any]) -> Any:
+def _whole(r: Retiler, masks: list[Operation]) -> Value:
     """Whether all masks let everything through."""
     out: Any = None
     for mask in masks:

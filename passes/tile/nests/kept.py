@@ -17,7 +17,7 @@ Coords = tuple[Any, ...]        # of a place in a block value: ints and index va
 _I = arith_d.CmpIPredicate
 
 
-def memory_element(element: Type) -> Any:
+def memory_element(element: Type) -> Type:
     """How an element is kept: a bool is a byte."""
     return ir.IntegerType.get_signless(8) if element == ir.IntegerType.get_signless(1) else element
 
@@ -29,7 +29,7 @@ class Kept:
     below row, where the last dim is cut into panels; its pieces are whole panels then.
     """
 
-    def __init__(self, memref: Value, shape: Sequence[int], element: Type, origin: Any = 0, row: int = 0,
+    def __init__(self, memref: Value, shape: Sequence[int], element: Type, origin: Value | int = 0, row: int = 0,
                  panel: int = 0) -> None:
         self.memref, self.shape, self.element, self.origin = memref, tuple(shape), element, origin
         self._row, self.panel = row or self.shape[-1] if self.shape else 1, panel
@@ -43,14 +43,14 @@ class Kept:
             return self.panel
         return prod(self.shape[dim + 1:-1]) * self._row
 
-    def offset(self, coords: Coords) -> Any:
+    def offset(self, coords: Coords) -> Value:
         total: Any = self.origin
         for d, c in enumerate(coords):
             whole = self.shape[-2] if self.panel and d == len(coords) - 1 else self.stride(d)
             total = add(total, mul(c, whole))
         return value_of(total)
 
-    def load(self, coords: Coords, lane: int, width: int) -> Any:
+    def load(self, coords: Coords, lane: int, width: int) -> Value:
         """`width` neighbours along `lane`; a scalar where there is no width."""
         element = memory_element(self.element)
         at = self.offset(coords)
@@ -62,7 +62,7 @@ class Kept:
             made = gathered(self.memref, [at], stepped(width, self.stride(lane)), width, element)
         return self._as_bool(made)
 
-    def store(self, piece: Any, coords: Coords, lane: int) -> None:
+    def store(self, piece: Value, coords: Coords, lane: int) -> None:
         if self.element == ir.IntegerType.get_signless(1):
             kind = vec(ir.VectorType(piece.type).shape[0], memory_element(self.element)) if is_vector(piece) \
                 else memory_element(self.element)
@@ -77,7 +77,7 @@ class Kept:
             every = splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
             op("vector.scatter", [], [self.memref, at, stepped(width, self.stride(lane)), every, piece])
 
-    def _as_bool(self, value: Value) -> Any:
+    def _as_bool(self, value: Value) -> Value:
         if self.element != ir.IntegerType.get_signless(1):
             return value
         return arith_d.cmpi(_I.ne, value, splat_constant(value.type, 0))

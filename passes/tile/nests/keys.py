@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Value, ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.tile.nests.choice import WRITES, is_lazy, is_vector
 from xcc.passes.walk import ops_where
 
@@ -13,18 +13,18 @@ __all__ = ["changes_slowly", "forall_around", "key_of", "loop_around"]
 _LINE = "memref.collapse_shape"
 
 
-def forall_around(op: Any) -> Any:
+def forall_around(op: Operation) -> Operation | None:
     """The scf.forall that `op` is in; None outside of one."""
     return _around(op, ("scf.forall",))
 
 
-def loop_around(op: Any) -> Any:
+def loop_around(op: Operation) -> Operation | None:
     """The innermost loop around `op` inside an instance, where that is a scf.for."""
     found = _around(op, ("scf.forall", "scf.for", "scf.while"))
     return found if found is not None and found.name == "scf.for" else None
 
 
-def _around(op: Any, names: tuple[str, ...]) -> Any:
+def _around(op: Operation, names: tuple[str, ...]) -> Operation | None:
     while op is not None and op.name != "func.func":
         op = op.parent
         if op is not None and op.operation.name in names:
@@ -32,7 +32,7 @@ def _around(op: Any, names: tuple[str, ...]) -> Any:
     return None
 
 
-def key_of(value: Value, forall: Any) -> list[Any] | None:
+def key_of(value: Value, forall: Operation) -> list[Value] | None:
     """The scalars, of one instance of `forall` each, that say which elements a block value has. None where more than
     they and memory that the program only reads makes these."""
     written = {_buffer(v) for w in ops_where(forall, lambda o: o.name in WRITES) for v in w.operands
@@ -41,7 +41,7 @@ def key_of(value: Value, forall: Any) -> list[Any] | None:
     return list(key) if _collect(value, forall, written, key) else None
 
 
-def _collect(value: Value, forall: Any, written: set[Any], key: dict[Any, None]) -> bool:
+def _collect(value: Value, forall: Operation, written: set[Value], key: dict[Value, None]) -> bool:
     if isinstance(value.type, ir.MemRefType):
         return _buffer(value) not in written
     if not is_vector(value):
@@ -56,13 +56,13 @@ def _collect(value: Value, forall: Any, written: set[Any], key: dict[Any, None])
     return is_lazy(source) and all([_collect(v, forall, written, key) for v in source.operands])
 
 
-def _buffer(memref: Value) -> Any:
+def _buffer(memref: Value) -> Value:
     while not isinstance(memref.owner, ir.Block) and memref.owner.name == _LINE:
         memref = memref.owner.operands[0]
     return memref
 
 
-def _inside(value: Value, forall: Any) -> bool:
+def _inside(value: Value, forall: Operation) -> bool:
     """Whether a scalar is another one in each instance, or may be."""
     owner = value.owner
     if isinstance(owner, ir.Block):
@@ -70,7 +70,7 @@ def _inside(value: Value, forall: Any) -> bool:
     return owner.operation.name != "arith.constant" and forall_around(owner.operation) is not None
 
 
-def changes_slowly(value: Value, forall: Any) -> bool:
+def changes_slowly(value: Value, forall: Operation) -> bool:
     """Whether a scalar is the same in several instances that follow each other: it depends on the last dim of the
     forall by a quotient alone."""
     return _speed(value, forall, {}) < 2
@@ -82,14 +82,14 @@ _SMOOTH = ("arith.addi", "arith.subi", "arith.muli", "arith.minsi", "arith.maxsi
 _QUOTIENTS = ("arith.divsi", "arith.divui", "arith.ceildivsi", "arith.ceildivui", "arith.floordivsi")
 
 
-def _speed(value: Value, forall: Any, known: dict[Any, int]) -> int:
+def _speed(value: Value, forall: Operation, known: dict[Value, int]) -> int:
     """0: the same in all instances, 1: in neighbours, 2: in none. What loops count is the same in all."""
     if value not in known:
         known[value] = _speed_of(value, forall, known)
     return known[value]
 
 
-def _speed_of(value: Value, forall: Any, known: dict[Any, int]) -> int:
+def _speed_of(value: Value, forall: Operation, known: dict[Value, int]) -> int:
     owner = value.owner
     if isinstance(owner, ir.Block):
         if owner.owner == forall:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op
 from xcc.passes.shared.values import dense_constant, index, splat, splat_constant, vec
@@ -21,7 +21,7 @@ _BELOW = {int(_I.slt): (0, 1, 0), int(_I.sle): (0, 1, 1), int(_I.sgt): (1, 0, 0)
 what is added to the end."""
 
 
-def first_lanes(count: Any, width: int) -> Any:
+def first_lanes(count: Value, width: int) -> Value:
     """A mask of the first `count` lanes."""
     i32 = ir.IntegerType.get_signless(32)
     few = arith_d.index_cast(i32, arith_d.maxsi(arith_d.minsi(count, index(width)), index(0)))
@@ -29,7 +29,7 @@ def first_lanes(count: Any, width: int) -> Any:
     return arith_d.cmpi(_I.slt, numbers, splat(few, width))
 
 
-def compared_line(pieces: Pieces, source: Operation, coords: Coords, lane: int, width: int) -> Any:
+def compared_line(pieces: Pieces, source: Operation, coords: Coords, lane: int, width: int) -> Value | None:
     """The piece of `source` where it compares neighbours with one end, as `arange(n) < end` does: its first lanes; all
     where the loop around ends with them. None where it is something else."""
     kind = ir.VectorType(source.operands[0].type).element_type if source.name == "arith.cmpi" else None
@@ -43,7 +43,7 @@ def compared_line(pieces: Pieces, source: Operation, coords: Coords, lane: int, 
         return None
     start = tuple(0 if d == lane else c for d, c in enumerate(coords))
 
-    def reach() -> Any:
+    def reach() -> Value:
         """How many places of the line, from its first on, are below the end."""
         last, first = (_as_index(type(pieces)(pieces.r).of(v, start, lane, 0)) for v in (end, line))
         left = arith_d.subi(last, first)
@@ -56,7 +56,7 @@ def compared_line(pieces: Pieces, source: Operation, coords: Coords, lane: int, 
     return first_lanes(arith_d.subi(reach(), index(place) if isinstance(place, int) else place), width)
 
 
-def _as_index(value: Value) -> Any:
+def _as_index(value: Value) -> Value:
     return value if isinstance(value.type, ir.IndexType) else arith_d.index_cast(ir.IndexType.get(), value)
 
 

@@ -25,7 +25,7 @@ class Whole:
         self.place = loop.regions[0].blocks[0].arguments[0]
         self.ends: list[Any] = []
 
-    def let(self, place: Any, width: int, end: Any) -> bool:
+    def let(self, place: Value | int, width: int, end: Value) -> bool:
         """Has the loop end before `width` neighbours from `place` on leave `end`; False where only its body knows."""
         walks = self._walks(place, width)
         if not walks and not isinstance(place, int) and _inside(place, self.loop):
@@ -39,7 +39,7 @@ class Whole:
                 self.ends.append(arith_d.select(inside, index(self.size), index(0)))
         return True
 
-    def _walks(self, place: Any, width: int) -> bool:
+    def _walks(self, place: Value | int, width: int) -> bool:
         """Whether `width` neighbours from `place` on are among those of a turn of the loop."""
         if isinstance(place, int):
             return False
@@ -52,7 +52,7 @@ class Whole:
         return not isinstance(ahead, ir.Block) and ahead.name == "arith.constant" \
             and int(ir.IntegerAttr(ahead.attributes["value"]).value) + width <= self.step
 
-    def lets(self, coords: Sequence[Any], place: Any, width: int, end: Callable[[], Any]) -> bool:
+    def lets(self, coords: Sequence[int], place: Value, width: int, end: Callable[[], Any]) -> bool:
         """As `let`, of an end that is computed ahead of the loop where `coords` allow it."""
         if any(not isinstance(c, int) and _inside(c, self.loop) for c in coords) or \
                 (not isinstance(place, int) and not self._walks(place, width) and _inside(place, self.loop)):
@@ -61,7 +61,7 @@ class Whole:
             made = end()
         return self.let(place, width, made)
 
-    def close(self) -> Any:
+    def close(self) -> Value | None:
         """The loop's end, which is set; None where no mask asked for one."""
         if not self.ends:
             return None
@@ -82,7 +82,8 @@ class Wholes:
         self.open: Whole | None = None
         self.inside = inside        # of such a loop, whether or not it is that of whole pieces
 
-    def cut(self, size: int, step: int, start: Sequence[Any], body: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
+    def cut(self, size: int, step: int, start: Sequence[Value],
+            body: Callable[[Any, list[Any]], list[Any]]) -> list[Value]:
         """The loops from 0 to `size` by `step` that carry `start`: one of whole pieces, one of what is left."""
         loop = _loop(index(0), size, step, start)
         outer, inside = self.open, self.inside
@@ -113,7 +114,7 @@ def _inside(value: Value, loop: Operation) -> bool:
     return False
 
 
-def _loop(begin: Any, size: int, step: int, start: Sequence[Any]) -> Any:
+def _loop(begin: Value, size: int, step: int, start: Sequence[Value]) -> Operation:
     loop = ir.Operation.create("scf.for", results=[v.type for v in start], regions=1,
                                operands=[begin, index(size), index(step), *start])
     loop.regions[0].blocks.append(ir.IndexType.get(), *[v.type for v in start])
@@ -130,21 +131,21 @@ def _fill(loop: Operation, body: Callable[[Any, list[Any]], list[Any]]) -> None:
 def loops(wholes: Wholes, sizes: Sequence[int], steps: Sequence[int], body: Callable[[list[Any]], None],
           few: int = 1) -> None:
     """`body(places)` for every place; a dim of one step has no loop, dims of `few` steps none inside a loop."""
-    def nothing(places: list[Any], _: list[Any]) -> list[Any]:
+    def nothing(places: list[Value | int], _: list[Any]) -> list[Any]:
         body(places)
         return []
 
     carried_loops(wholes, sizes, steps, [], nothing, few)
 
 
-def carried_loops(wholes: Wholes, sizes: Sequence[int], steps: Sequence[int], start: list[Any],
-                  body: Callable[[list[Any], list[Any]], list[Any]], few: int = 1) -> list[Any]:
+def carried_loops(wholes: Wholes, sizes: Sequence[int], steps: Sequence[int], start: list[Value],
+                  body: Callable[[list[Any], list[Any]], list[Any]], few: int = 1) -> list[Value]:
     """`body(places, carried) -> carried` for every place, one after the other."""
     if not sizes:
         return body([], start)
     counts = [-(-n // s) for n, s in zip(sizes, steps, strict=True)]
 
-    def inner(place: Any, carried: list[Any]) -> list[Any]:
+    def inner(place: Value | int, carried: list[Value]) -> list[Value]:
         return carried_loops(wholes, sizes[1:], steps[1:], carried, lambda rest, c: body([place, *rest], c), few)
 
     if counts[0] == 1 or (wholes.inside and prod(counts) <= few):

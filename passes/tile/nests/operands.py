@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.passes.shared.dot_instructions import DotProduct
@@ -36,13 +36,13 @@ def packed(r: Retiler, product: Operation, number: int, unsigned: bool, dot: Dot
         _fill(r, value, target, unsigned, dot)
         return target
 
-    def pack(origin: Any) -> None:
+    def pack(origin: Value) -> None:
         _fill(r, value, Kept(slots.room, shape, element, origin, row, panel), unsigned, dot)
 
     return Kept(slots.room, shape, element, packed_once(r, product, slots, pack), row, panel)
 
 
-def slots_of(r: Retiler, forall: Any, product: Operation) -> None:
+def slots_of(r: Retiler, forall: Operation, product: Operation) -> None:
     """Room for the operands of `product` that instances share."""
     dot = dot_of(r, product, unsigned_of(product))
     element = _element(product, dot)
@@ -59,12 +59,12 @@ def unsigned_of(product: Operation) -> set[int]:
         else set()
 
 
-def _element(product: Operation, dot: DotProduct | None) -> Any:
+def _element(product: Operation, dot: DotProduct | None) -> Type:
     """Of packed operands."""
     return ir.VectorType(product.operands[0 if dot else 2].type).element_type
 
 
-def _layout(r: Retiler, shape: Any, element: Any, number: int, dot: DotProduct | None) -> tuple[int, int]:
+def _layout(r: Retiler, shape: list[int], element: Type, number: int, dot: DotProduct | None) -> tuple[int, int]:
     """Elements from row to row of the left operand, columns of a panel of the right one."""
     if number:
         return shape[-1], r.width(shape[-1], None if dot else element)
@@ -73,7 +73,7 @@ def _layout(r: Retiler, shape: Any, element: Any, number: int, dot: DotProduct |
     return shape[-1] + (LINE * 8 // bits if apart else 0), 0
 
 
-def _size(shape: Any, row: int) -> int:
+def _size(shape: list[int], row: int) -> int:
     return prod(shape[:-1]) * row
 
 
@@ -92,7 +92,7 @@ def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, dot: DotProduc
     r.nest(target.shape, body, len(target.shape) - 1, width=target.panel)
 
 
-def _widened(piece: Value, kind: Type, unsigned: bool) -> Any:
+def _widened(piece: Value, kind: Type, unsigned: bool) -> Value:
     if isinstance(ir.VectorType(kind).element_type, ir.FloatType):
         return arith_d.extf(kind, piece)
     return (arith_d.extui if unsigned else arith_d.extsi)(kind, piece)

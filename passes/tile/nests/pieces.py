@@ -27,7 +27,7 @@ class Pieces:
         self.r = r
         self.made: dict[Any, Any] = {}
 
-    def of(self, value: Value, coords: Coords, lane: int, width: int) -> Any:
+    def of(self, value: Value, coords: Coords, lane: int, width: int) -> Value:
         """`width` neighbours along dim `lane` from `coords` on; the element at `coords` where width is 0."""
         if not is_vector(value):
             scalar = self.r.get(value)
@@ -39,7 +39,7 @@ class Pieces:
                 self.r.joined[value].store(self.made[key], coords, lane)
         return self.made[key]
 
-    def _make(self, value: Value, coords: Coords, lane: int, width: int) -> Any:
+    def _make(self, value: Value, coords: Coords, lane: int, width: int) -> Value:
         if value in self.r.kept:
             return self.r.kept[value].load(coords, lane, width)
         source = owner_op(value)
@@ -80,14 +80,14 @@ class Pieces:
         raise CompilerBug(f"retile: no rule for '{name}'")
 
     @staticmethod
-    def _constant(source: Operation, element: Type, width: int) -> Any:
+    def _constant(source: Operation, element: Type, width: int) -> Value:
         data = ir.DenseElementsAttr(source.attributes["value"])
         one = data.get_splat_value()
         kind = vec(width, element) if width else element
         attribute = ir.DenseElementsAttr.get_splat(kind, one) if width else one
         return op("arith.constant", [kind], [], value=attribute)
 
-    def _mask(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
+    def _mask(self, source: Operation, coords: Coords, lane: int, width: int) -> Value:
         if source.name == "vector.create_mask":
             ends = [self.r.get(v) for v in source.operands]
         else:
@@ -96,7 +96,7 @@ class Pieces:
         if known or self._whole(source, ends, coords, lane, width):
             bit = ir.IntegerType.get_signless(1)
             return splat_constant(vec(width, bit) if width else bit, 1)
-        there = None
+        there: Any = None
         for d, end in enumerate(ends):
             if d == lane and width:
                 continue
@@ -109,14 +109,14 @@ class Pieces:
             left = arith_d.select(there, left, index(0))
         return first_lanes(left, width)
 
-    def _whole(self, source: Any, ends: list[Any], coords: Coords, lane: int, width: int) -> bool:
+    def _whole(self, source: Operation, ends: list[Value], coords: Coords, lane: int, width: int) -> bool:
         """Whether the loop around ends where the mask does."""
         loop = self.r.wholes.open
         if loop is None:
             return False
         return all([loop.let(coords[d], width if d == lane and width else 1, end) for d, end in enumerate(ends)])
 
-    def _broadcast(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
+    def _broadcast(self, source: Operation, coords: Coords, lane: int, width: int) -> Value:
         operand = source.operands[0]
         if not is_vector(operand):
             return self.of(operand, (), 0, width)
@@ -127,7 +127,7 @@ class Pieces:
             return splat(self.of(operand, there, 0, 0), width)
         return self.of(operand, there, lane - lead if width else 0, width)
 
-    def _reshaped(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
+    def _reshaped(self, source: Operation, coords: Coords, lane: int, width: int) -> Value:
         """Dims of size 1 added or dropped."""
         have, want = (list(ir.VectorType(v.type).shape) for v in (source.operands[0], source.results[0]))
         left = [d for d, n in enumerate(want) if n > 1]
@@ -144,7 +144,7 @@ class Pieces:
             return splat(self.of(source.operands[0], tuple(there), 0, 0), width)
         return self.of(source.operands[0], tuple(there), at, width)
 
-    def _read(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
+    def _read(self, source: Operation, coords: Coords, lane: int, width: int) -> Value:
         memref, places, dims = transfer_place(self.r, source, coords, 1)
         pad = self.r.get(source.operands[1 + len(places)])
         mask = transfer_mask(self, source, coords, lane, width, dims)
@@ -183,7 +183,7 @@ def _guarded_load(condition: Any, memref: Value, places: list[Any], other: Any, 
     return branch.results[0]
 
 
-def transfer_place(r: Retiler, source: Operation, coords: Coords, first: int) -> tuple[Any, list[Any], list[int]]:
+def transfer_place(r: Retiler, source: Operation, coords: Coords, first: int) -> tuple[Value, list[Value], list[int]]:
     """(memref, the place of the element at `coords`, the memref's dim that each dim walks) of a transfer whose indices
     are the operands from `first` on."""
     memref = r.get(source.operands[first - 1])
@@ -194,7 +194,8 @@ def transfer_place(r: Retiler, source: Operation, coords: Coords, first: int) ->
     return memref, places, dims
 
 
-def transfer_mask(pieces: Pieces, source: Operation, coords: Coords, lane: int, width: int, dims: list[int]) -> Any:
+def transfer_mask(pieces: Pieces, source: Operation, coords: Coords, lane: int, width: int,
+                  dims: list[int]) -> Value | None:
     """The mask of a transfer there, None where it has none. Its dims are in the memory's order."""
     if not list(ir.DenseI32ArrayAttr(source.attributes["operandSegmentSizes"]))[-1]:
         return None
@@ -203,7 +204,7 @@ def transfer_mask(pieces: Pieces, source: Operation, coords: Coords, lane: int, 
     return pieces.of(mask, tuple(coords[i] for i in order), order.index(lane) if width else 0, width)
 
 
-def memref_stride(memref: Value, dim: int) -> Any:
+def memref_stride(memref: Value, dim: int) -> int:
     """Elements from one of a contiguous memref's dim `dim` to the next."""
     kind = ir.MemRefType(memref.type)
     total: Any = 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Value, arith_d, ir, scf_d
+from xcc._mlir import Operation, Value, arith_d, ir, scf_d
 from xcc.passes.shared.combining import combiner, rmw_kind
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
@@ -39,18 +39,18 @@ class Private:
     used: Any
     kind: str
 
-    def update(self, value: Value, place: Any) -> None:
+    def update(self, value: Value, place: Value) -> None:
         """A plain update of the copy."""
         old = op("memref.load", [value.type], [self.copy, place])
         combine = combiner("sum" if self.kind == "add" else self.kind, value.type)
         op("memref.store", [], [combine(old, value), self.copy, place])
 
 
-def copies(r: Retiler, updates: dict[Any, list[Any]]) -> tuple[Callable[[Any], None], Callable[[], None]]:
+def copies(r: Retiler, updates: dict[Value, list[Operation]]) -> tuple[Callable[[Any], None], Callable[[], None]]:
     """What a chunk does first, and last, to have copies of the buffers of `updates`."""
     extents = {memref: emit_extent(memref, r.get) for memref in updates}
 
-    def begin(instances: Any) -> None:
+    def begin(instances: Value) -> None:
         for memref, n in extents.items():
             r.private[memref] = _copy(r, updates[memref], n, instances)
 
@@ -61,7 +61,7 @@ def copies(r: Retiler, updates: dict[Any, list[Any]]) -> tuple[Callable[[Any], N
     return begin, end
 
 
-def _copy(r: Retiler, updates: list[Any], extent: Any, instances: Any) -> Private:
+def _copy(r: Retiler, updates: list[Operation], extent: Value, instances: Value) -> Private:
     """Room for a copy, filled with the neutral element where it is used."""
     memref = updates[0].operands[1]
     if not isinstance(memref.owner, ir.Block):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import Operation, arith_d, ir, math_d
+from xcc._mlir import Operation, Value, arith_d, ir, math_d
 from xcc.passes.shared.values import splat
 from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.dots import dot_of, dot_step
@@ -37,13 +37,13 @@ def _contract(r: Retiler, source: Operation) -> None:
     each = r.lanes if dot else width
     last = len(kind.shape) - 1
 
-    def block(lead: Coords, row: Any, column: Any) -> None:
+    def block(lead: Coords, row: Value | int, column: Value | int) -> None:
         rows = [add(row, i) for i in range(height)]
         pieces = Pieces(r)
         there = [(*lead, i, add(column, c)) for i in rows for c in range(0, width, each)]
         start = [pieces.of(acc, at, last, each) for at in there]
 
-        def step(places: list[Any], sums: list[Any]) -> list[Any]:
+        def step(places: list[Value], sums: list[Value]) -> list[Value]:
             left, right = [(*lead, i, places[0]) for i in rows], (*lead, places[0], column)
             if dot:
                 return dot_step(r, dot, a, b, left, right, sums)
@@ -59,7 +59,7 @@ def _contract(r: Retiler, source: Operation) -> None:
     r.kept[source.results[0]] = target
 
 
-def _multiply_add(x: Any, y: Any, total: Any) -> Any:
+def _multiply_add(x: Value, y: Value, total: Value) -> Value:
     if isinstance(ir.VectorType(total.type).element_type, ir.FloatType):
         return math_d.fma(x, y, total)
     return arith_d.addi(total, arith_d.muli(x, y))

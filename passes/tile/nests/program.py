@@ -31,7 +31,7 @@ VECTORS = 2             # machine vectors of 32-bit elements in a piece
 MOST_BYTES = 4 << 20    # of a core's stack
 
 
-def retile(func: Any, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> Any:
+def retile(func: Operation, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> Operation:
     """Puts the loops that `func` becomes ahead of it; the new function."""
     with ir.InsertionPoint(func), func.location:
         attributes = {n: func.attributes[n] for n in func.attributes}
@@ -66,7 +66,7 @@ class Retiler:
         self.wholes = Wholes()
         self.whole = False          # all masks let everything through
 
-    def get(self, value: Value) -> Any:
+    def get(self, value: Value) -> Value:
         return self.values[value]
 
     def block(self, block: Block) -> None:
@@ -202,7 +202,7 @@ class Retiler:
         dims = [d for d in (order or range(len(shape))) if d != lane] + [lane]
         steps = [width if d == lane else 1 for d in dims]
 
-        def inside(coords: list[Any]) -> None:
+        def inside(coords: list[Value | int]) -> None:
             places: list[Any] = [0] * len(shape)
             for d, c in zip(dims, coords, strict=True):
                 places[d] = c
@@ -231,7 +231,7 @@ def _scatter(r: Retiler, source: Operation) -> None:
     r.nest(ir.VectorType(value.type).shape, body)
 
 
-def _forall(r: Retiler, source: Any) -> None:
+def _forall(r: Retiler, source: Operation) -> None:
     """scf.forall over the instances"""
     updates, products = updated_only(source), shared_products(source)
     if not updates and not products:
@@ -246,7 +246,7 @@ def _forall(r: Retiler, source: Any) -> None:
         return
     copy, merge = copies(r, updates)
 
-    def begin(instances: Any) -> None:
+    def begin(instances: Value) -> None:
         copy(instances)
         for product in products:
             slots_of(r, source, product)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Type, Value, arith_d, ir
@@ -48,14 +48,14 @@ class _Fold:
         self.combine: Callable[[Any, Any], Any] = combining(f"<{self.kind}>", self.element)
         self.neutral = neutral_of(f"<{self.kind}>", self.element)
 
-    def start(self, width: int) -> list[Any]:
+    def start(self, width: int) -> list[Value]:
         """The state before the first piece."""
         return [splat_constant(vec(width, self.element), self.neutral)]
 
-    def step(self, state: list[Any], piece: Any) -> list[Any]:
+    def step(self, state: list[Value], piece: Value) -> list[Value]:
         return [self.combine(state[0], piece)]
 
-    def join(self, one: list[Any], other: list[Any]) -> list[Any]:
+    def join(self, one: list[Value], other: list[Value]) -> list[Value]:
         """The state behind the pieces of two."""
         return [self.combine(one[0], other[0])]
 
@@ -63,7 +63,7 @@ class _Fold:
         """What each lane has come to."""
         return state[0]
 
-    def lanes(self, state: list[Any]) -> Any:
+    def lanes(self, state: list[Value]) -> Value:
         """All lanes combined."""
         return _halves(state[0], self.combine)
 
@@ -83,10 +83,10 @@ class _Extremum(_Fold):
     where these are combined at the end. That each step is NaN where an element is takes six instructions on x86, one
     after the other."""
 
-    def start(self, width: int) -> list[Any]:
+    def start(self, width: int) -> list[Value]:
         return [*super().start(width), splat_constant(vec(self._lanes_met(width), self.element), 0)]
 
-    def step(self, state: list[Any], piece: Any) -> list[Any]:
+    def step(self, state: list[Value], piece: Value) -> list[Value]:
         best, met = state
         width = ir.VectorType(piece.type).shape[0]
         half = self._lanes_met(width)
@@ -97,21 +97,21 @@ class _Extremum(_Fold):
     def _lanes_met(self, width: int) -> int:
         return width // 2 if self.across and width > 1 else width
 
-    def join(self, one: list[Any], other: list[Any]) -> list[Any]:
+    def join(self, one: list[Value], other: list[Value]) -> list[Value]:
         return [self._better(one[0], other[0]), arith_d.addf(one[1], other[1])]
 
-    def piece(self, state: list[Any]) -> Any:
+    def piece(self, state: list[Value]) -> Value:
         best, met = state
         return arith_d.select(arith_d.cmpf(_F.UNO, met, met), met, best)
 
-    def lanes(self, state: list[Any]) -> Any:
+    def lanes(self, state: list[Value]) -> Value:
         return self.piece([_halves(state[0], self._better), _halves(state[1], arith_d.addf)])
 
-    def _better(self, x: Any, y: Any) -> Any:
+    def _better(self, x: Value, y: Value) -> Value:
         return arith_d.select(arith_d.cmpf(_F.OGT if self.kind == "maximumf" else _F.OLT, x, y), x, y)
 
 
-def _halves(piece: Any, combine: Callable[[Any, Any], Any]) -> Any:
+def _halves(piece: Value, combine: Callable[[Any, Any], Any]) -> Value:
     """All lanes of a piece combined, halves with halves."""
     width = ir.VectorType(piece.type).shape[0]
     while width > 1:
@@ -165,7 +165,7 @@ def _reduce(r: Retiler, source: Operation) -> None:
     r.kept[result] = target
 
 
-def _coords(rank: int, *parts: dict[int, Any]) -> Coords:
+def _coords(rank: int, *parts: Mapping[int, Value | int]) -> Coords:
     out: list[Any] = [0] * rank
     for part in parts:
         for d, c in part.items():
@@ -173,8 +173,8 @@ def _coords(rank: int, *parts: dict[int, Any]) -> Coords:
     return tuple(out)
 
 
-def _of_place(r: Retiler, source: Operation, at: dict[int, Any], reduced: list[int], lane: int, shape: list[int],
-              fold: _Fold) -> Any:
+def _of_place(r: Retiler, source: Operation, at: dict[int, int], reduced: list[int], lane: int, shape: list[int],
+              fold: _Fold) -> Value:
     """The reduction at one place of what is left, lanes too: the first piece, the others onto it."""
     if lane not in reduced:     # nothing but dims of size 1
         return Pieces(r).of(source.operands[0], _coords(len(shape), at), lane, 0)
@@ -182,8 +182,8 @@ def _of_place(r: Retiler, source: Operation, at: dict[int, Any], reduced: list[i
     return fold.lanes(_beside(r, source, at, [*(d for d in reduced if d != lane), lane], lane, shape, fold, width))
 
 
-def _beside(r: Retiler, source: Operation, at: dict[int, Any], dims: list[int], lane: int, shape: list[int],
-            fold: _Fold, width: int) -> list[Any]:
+def _beside(r: Retiler, source: Operation, at: dict[int, int], dims: list[int], lane: int, shape: list[int],
+            fold: _Fold, width: int) -> list[Value]:
     """The state of `fold` behind the pieces along `dims`. Long lines are two by two, so that one piece is computed
     while the other waits for the one before."""
     parts = PARTS if lane in dims and shape[lane] >= PARTS * FEW * width else 1
@@ -191,7 +191,7 @@ def _beside(r: Retiler, source: Operation, at: dict[int, Any], dims: list[int], 
     sizes = [shape[d] for d in dims]
     fetch = fetching(r, source)
 
-    def body(places: list[Any], carried: list[Any]) -> list[Any]:
+    def body(places: list[Value | int], carried: list[Value]) -> list[Value]:
         where = _coords(len(shape), at, dict(zip(dims, places, strict=True)))
         each = len(carried) // parts
         out: list[Any] = []

@@ -96,7 +96,7 @@ def _atomic(r: Retiler, source: Operation) -> None:
         _plain_or_atomic(r, source, private)
         return
 
-    def one(at: list[Any]) -> None:
+    def one(at: list[Value]) -> None:
         coords: Coords = (at[0],)
         pieces = Pieces(r)
         branch = scf_d.IfOp(pieces.of(mask, coords, 0, 0), has_else=wanted)
@@ -125,7 +125,7 @@ def _plain_or_atomic(r: Retiler, source: Operation, private: Private) -> None:
     kind = ir.VectorType(value.type)
 
     def line(update: Callable[[Any, Any], Any]) -> None:
-        def one(at: list[Any]) -> None:
+        def one(at: list[Value]) -> None:
             coords: Coords = (at[0],)
             inside = scf_d.IfOp(Pieces(r).of(mask, coords, 0, 0))
             with ir.InsertionPoint(inside.then_block):

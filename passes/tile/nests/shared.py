@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir, scf_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.shared.values import index, op
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.keys import key_of, loop_around
@@ -41,12 +41,12 @@ class Slots:
     key: list[Any]
 
 
-def shared_products(forall: Any) -> list[Any]:
+def shared_products(forall: Operation) -> list[Operation]:
     """The products of a program that share operands among instances."""
     return ops_where(forall, lambda o: o.name == "vector.contract" and SHARED in o.attributes)
 
 
-def make_slots(r: Retiler, forall: Any, product: Any, number: int, size: int, element: Any) -> None:
+def make_slots(r: Retiler, forall: Operation, product: Operation, number: int, size: int, element: Type) -> None:
     """Empty slots, of `size` elements each, for operand `number` of `product`."""
     count = list(ir.DenseI64ArrayAttr(product.attributes[SHARED]))[number]
     key = key_of(product.operands[number], forall)
@@ -60,7 +60,7 @@ def make_slots(r: Retiler, forall: Any, product: Any, number: int, size: int, el
     r.slots[product, number] = Slots(count, size, room.memref, tags.memref, key)
 
 
-def packed_once(r: Retiler, product: Operation, slots: Slots, pack: Callable[[Any], None]) -> Any:
+def packed_once(r: Retiler, product: Operation, slots: Slots, pack: Callable[[Any], None]) -> Value:
     """Where the operand is; `pack(origin)` is emitted for where it is not there yet."""
     turn = _turn(r, product, slots.count)
     origin, first = mul(turn, slots.size), mul(turn, len(slots.key))
@@ -79,7 +79,7 @@ def packed_once(r: Retiler, product: Operation, slots: Slots, pack: Callable[[An
     return origin
 
 
-def _turn(r: Retiler, product: Operation, count: int) -> Any:
+def _turn(r: Retiler, product: Operation, count: int) -> Value | int:
     """The turn of the loop around, as far as there are slots."""
     loop = loop_around(product)
     if loop is None or count == 1:
@@ -89,5 +89,5 @@ def _turn(r: Retiler, product: Operation, count: int) -> Any:
     return arith_d.minsi(turn, index(count - 1))
 
 
-def _as_index(value: Value) -> Any:
+def _as_index(value: Value) -> Value:
     return value if isinstance(value.type, ir.IndexType) else arith_d.index_cast(ir.IndexType.get(), value)

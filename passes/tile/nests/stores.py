@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir, scf_d
+from xcc._mlir import Attribute, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.shared.values import index, op, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.choice import scans_of, written_scan
@@ -33,7 +33,7 @@ def may_stream(source: Operation) -> bool:
     return bool(size * _bytes(memref) >= 2 * LINE and _bytes(memref) >= 2)
 
 
-def _bytes(memref: Any) -> int:
+def _bytes(memref: Type) -> int:
     return int(memref.element_type.width) // 8
 
 
@@ -54,7 +54,7 @@ def _write(r: Retiler, source: Operation) -> None:
             scf_d.yield_([])
 
 
-def _nest(r: Retiler, source: Operation, how: dict[str, Any]) -> None:
+def _nest(r: Retiler, source: Operation, how: dict[str, Attribute]) -> None:
     """The loops around the stores; those of whole vectors have the attributes `how`."""
     value = source.operands[0]
     shape = ir.VectorType(value.type).shape
@@ -81,7 +81,7 @@ def _nest(r: Retiler, source: Operation, how: dict[str, Any]) -> None:
         scan_nest(r, scan, shape, along, order, body)
 
 
-def _store(piece: Value, memref: Value, places: list[Any], mask: Any, how: dict[str, Any]) -> None:
+def _store(piece: Value, memref: Value, places: list[Value], mask: Value | None, how: dict[str, Attribute]) -> None:
     kind = ir.VectorType(piece.type)
     if mask is not None and not _is_true(mask):
         op("vector.maskedstore", [], [memref, *places, mask, piece])
@@ -101,7 +101,7 @@ def _is_true(mask: Value) -> bool:
     return value.is_splat and bool(ir.IntegerAttr(value.get_splat_value()).value)
 
 
-def _streams(r: Retiler, source: Operation) -> Any:
+def _streams(r: Retiler, source: Operation) -> Value:
     """Whether the buffer is large, and the tile's rows begin at lines."""
     memref, places, _ = transfer_place(r, source, (0,) * ir.VectorType(source.operands[0].type).rank, 2)
     kind = ir.MemRefType(memref.type)

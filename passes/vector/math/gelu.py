@@ -13,12 +13,15 @@ look up one of 16 numbers a lane take a shorter polynomial of tables (gelu_table
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.lanes import Lanes, has_instruction
 from xcc.passes.shared.patterns import only_user, product, splat_of
 from xcc.passes.vector.math import gelu_table
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["fuse_gelu"]
 
@@ -37,14 +40,14 @@ _TANH = (5.25, [
 """END, and the coefficients of W in v, the highest power first."""
 
 
-def fuse_gelu(op: Operation, chip: Any) -> bool:
+def fuse_gelu(op: Operation, chip: Chip | None) -> bool:
     """Writes the gelu around `op`, a math.erf or math.tanh of f32, as a polynomial; False where there is none."""
     if not isinstance(Lanes(op.operands[0]).element, ir.F32Type):
         return False
     x = _erf_argument(op.operands[0]) if op.name == "math.erf" else _tanh_argument(op.operands[0])
     one = only_user(op, "arith.addf")
     whole = only_user(one, "arith.mulf") if one is not None else None
-    if x is None or whole is None or {1.0} != {splat_of(v) for v in one.operands if v != op.results[0]}:
+    if x is None or one is None or whole is None or {1.0} != {splat_of(v) for v in one.operands if v != op.results[0]}:
         return False
     if (x, 0.5) not in [product(v) for v in whole.operands]:
         return False
@@ -67,7 +70,7 @@ def _is(value: float, wanted: float) -> bool:
     return math.isclose(value, wanted, rel_tol=_NEAR)
 
 
-def _erf_argument(value: Value) -> Any:
+def _erf_argument(value: Value) -> Value | None:
     """x of x * sqrt(1/2)."""
     found = product(value)
     return found[0] if found is not None and _is(found[1], math.sqrt(0.5)) else None

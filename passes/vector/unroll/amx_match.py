@@ -93,7 +93,7 @@ def _pieces(rows: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
             for a, b in itertools.pairwise(cuts)]
 
 
-def _follow(chain: Chain, value: Value, until: Any = None) -> bool:
+def _follow(chain: Chain, value: Value, until: Value | None = None) -> bool:
     """Collects the steps behind `value`, back to `until` or to zeros, into `chain`; False where one does not fit."""
     while until is None or value != until:
         owner = value.owner
@@ -151,7 +151,7 @@ def _steps(read: Read) -> list[int | None]:
     return [read.strides[d] for d in read.dims]
 
 
-def _instruction(left: Any, unsigned: set[int]) -> str:
+def _instruction(left: Value, unsigned: set[int]) -> str:
     elem = ir.VectorType(left.type).element_type
     if isinstance(elem, ir.BF16Type):
         return "tdpbf16ps"
@@ -185,12 +185,12 @@ def _alone(value: Value) -> bool:
     return len(list(value.uses)) == 1
 
 
-def _is_zero(constant: Any) -> bool:
+def _is_zero(constant: Operation) -> bool:
     value = ir.DenseElementsAttr(constant.attributes["value"])
     return value.is_splat and not value.get_splat_value().value
 
 
-def drop(value: Value, until: Any = None) -> None:
+def drop(value: Value, until: Value | None = None) -> None:
     """Erases the contracts and reads behind `value`, back to `until` or to a constant; loops carry nothing any more."""
     while until is None or value != until:
         owner = owner_op(value)

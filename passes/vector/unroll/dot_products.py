@@ -11,7 +11,7 @@ from xcc.passes.shared.values import op, shuffle, splat_constant, vec
 
 __all__ = ["dot_product"]
 
-def dot_product(there: Sequence[DotProduct], acc: Value, sides: Sequence[Any], unsigned: set[int]) -> Any:
+def dot_product(there: Sequence[DotProduct], acc: Value, sides: Sequence[Value], unsigned: set[int]) -> Value:
     """acc + the products of two vectors, summed by groups, by one of the instructions that are `there`; `unsigned` are
     the numbers of the unsigned sides.
 
@@ -31,7 +31,7 @@ def dot_product(there: Sequence[DotProduct], acc: Value, sides: Sequence[Any], u
     return _summed(acc, sides, unsigned)
 
 
-def _call(name: str, acc: Value, sides: Sequence[Any]) -> Any:
+def _call(name: str, acc: Value, sides: Sequence[Value]) -> Value:
     return op("llvm.call_intrinsic", [acc.type], [acc, *sides], intrin=ir.StringAttr.get(name),
               operandSegmentSizes=ir.DenseI32ArrayAttr.get([3, 0]), op_bundle_sizes=ir.DenseI32ArrayAttr.get([]))
 

@@ -25,22 +25,23 @@ class GroupTile(Tile):
     A tile of single elements for the users that take no groups.
     """
 
-    def __init__(self, shape: Any, elem: Type, lanes: int, one: Callable[[Key], Any], row: Maker, at: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], elem: Type, lanes: int, one: Callable[[Key], Any], row: Maker,
+                 at: Any) -> None:
         super().__init__(shape, elem, lanes)
         self.one, self.row, self.at = one, row, at
         self.made: dict[Any, Any] = {}
 
-    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Value:
         if key not in self.made:
             with self.at or ir.InsertionPoint.current:
                 self.made[key] = make()
         return self.made[key]
 
-    def repeated(self, at: Key, width: int) -> Any:
+    def repeated(self, at: Key, width: int) -> Value:
         """The group at `at`, `width` times."""
         return self._once(("repeated", at, width), lambda: repeat(self.one(at), width))
 
-    def lanes_of(self, at: Key, width: int) -> Any:
+    def lanes_of(self, at: Key, width: int) -> Value:
         """`width` neighbouring groups; at[-1] is a number of machine vectors."""
         return self._once(("row", at, width), lambda: self.row(at, width))
 
@@ -48,7 +49,7 @@ class GroupTile(Tile):
         return self._once(("chunk", key), lambda: self.one(key[:-1]))
 
 
-def repeat(group: Any, width: int) -> Any:
+def repeat(group: Value, width: int) -> Value:
     """A vector of `width` copies of a group, by way of one i32."""
     t = ir.VectorType(group.type)
     word = ir.IntegerType.get_signless(32)
@@ -83,7 +84,7 @@ def _inserted(parts: list[Any]) -> Any:
     return pack([extract(p, i) for p in parts for i in range(ir.VectorType(p.type).shape[0])])
 
 
-def read_group(memory: Any, address: list[Any], elements: int, mask: Any = None) -> Any:
+def read_group(memory: Value, address: list[Value], elements: int, mask: Any = None) -> Value:
     """`elements` elements that lie next to each other from `address` on, zeros where `mask` is off."""
     elem = ir.MemRefType(memory.type).element_type
     t = vec(elements, elem)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from xcc._mlir import Operation, ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.lanes import LOOKUP
 from xcc.passes.shared.values import op, vec
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
@@ -18,7 +16,7 @@ def _lookup(u: Unroller, o: Operation) -> None:
     out = u.new(o.results[0])
     table = op("arith.constant", [vec(ENTRIES, ir.F32Type.get())], [], value=ir.DenseElementsAttr.get(
         [ir.FloatAttr.get_f32(x) for x in ir.DenseF32ArrayAttr(o.attributes["table"])], vec(ENTRIES, ir.F32Type.get())))
-    seen: dict[Any, Any] = {}
+    seen: dict[Value, Value] = {}
     for key in out.keys():
         at = n.chunk(key)
         if at not in seen:
@@ -27,7 +25,7 @@ def _lookup(u: Unroller, o: Operation) -> None:
     u.set(o, out)
 
 
-def _permuted(table: Any, n: Any, width: int) -> Any:
+def _permuted(table: Value, n: Value, width: int) -> Value:
     """`table` at `width` numbers, which are a vector's first where they are fewer than a register's."""
     f32 = ir.F32Type.get()
     if width < ENTRIES:

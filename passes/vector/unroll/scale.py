@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.lanes import SCALE, Lanes
 from xcc.passes.shared.values import op, scalar_attr, splat_constant, vec
@@ -20,7 +18,7 @@ def _scale(u: Unroller, o: Operation) -> None:
     """Chunks of a width that the instruction has, which takes n in f32; others in two steps."""
     x, exponent, whole = (u.tiles[v] for v in o.operands)
     out = u.new(o.results[0])
-    seen: dict[Any, Any] = {}
+    seen: dict[tuple[Value, Value, Value], Value] = {}
     for key in out.keys():
         at = (x.chunk(key), exponent.chunk(key), whole.chunk(key))
         if at not in seen:
@@ -29,7 +27,7 @@ def _scale(u: Unroller, o: Operation) -> None:
     u.set(o, out)
 
 
-def _scalef(x: Value, n: Any) -> Any:
+def _scalef(x: Value, n: Value) -> Value:
     width = ir.VectorType(x.type).shape[0]
     bits = ir.IntegerType.get_signless(max(8, width))
     mask = op("llvm.mlir.constant", [bits], [], value=ir.IntegerAttr.get(bits, _ALL[width]))

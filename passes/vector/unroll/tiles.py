@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from xcc._mlir import Type, ir
+from xcc._mlir import InsertionPoint, Type, Value, ir
 from xcc.passes.shared.values import dense_constant, extract, index, op, pack, splat, splat_constant, vec
 
 Key = tuple[int, ...]
@@ -28,11 +28,11 @@ def keys(shape: tuple[int, ...], lanes: int) -> tuple[Key, ...]:
 class Tile:
     """An n-D vector as machine vectors. `build` makes a chunk at its first use, where the chunk is not given."""
 
-    def __init__(self, shape: Sequence[int], elem: Type, lanes: int, chunks: dict[Key, Any] | None = None) -> None:
+    def __init__(self, shape: Sequence[int], elem: Type, lanes: int, chunks: dict[Key, Value] | None = None) -> None:
         self.shape = tuple(shape)
         self.elem = elem
         self.lanes = lanes
-        self.chunks: dict[Key, Any] = {} if chunks is None else chunks
+        self.chunks: dict[Key, Value] = {} if chunks is None else chunks
 
     @property
     def inner(self) -> int:
@@ -45,15 +45,15 @@ class Tile:
         """Lanes of the chunk at `key`."""
         return min(self.lanes, self.inner - key[-1] * self.lanes)
 
-    def chunk(self, key: Key) -> Any:
+    def chunk(self, key: Key) -> Value:
         return self.chunks[key]
 
-    def lane(self, at: Key) -> Any:
+    def lane(self, at: Key) -> Value:
         """The scalar at full coordinates `at`."""
         inner = at[-1] if at else 0
         return extract(self.chunk(at[:-1] + (inner // self.lanes,)), inner % self.lanes)
 
-    def values(self) -> list[Any]:
+    def values(self) -> list[Value]:
         """All chunks in row-major order."""
         return [self.chunk(k) for k in self.keys()]
 
@@ -71,19 +71,20 @@ class ScalarTile(Tile):
     to the multiply-add that broadcasts it, and registers free. Only where no use is in a nested region.
     """
 
-    def __init__(self, shape: Sequence[int], elem: Type, lanes: int, scalar: Callable[[Key], Any], at: Any) -> None:
+    def __init__(self, shape: Sequence[int], elem: Type, lanes: int, scalar: Callable[[Key], Any],
+                 at: InsertionPoint | None) -> None:
         super().__init__(shape, elem, lanes)
         self.scalar = scalar
         self.at = at
-        self.scalars: dict[Key, Any] = {}
+        self.scalars: dict[Key, Value] = {}
 
-    def lane(self, at: Key) -> Any:
+    def lane(self, at: Key) -> Value:
         if at not in self.scalars:
             with self.at or ir.InsertionPoint.current:
                 self.scalars[at] = self.scalar(at)
         return self.scalars[at]
 
-    def chunk(self, key: Key) -> Any:
+    def chunk(self, key: Key) -> Value:
         if key not in self.chunks:
             with self.at or ir.InsertionPoint.current:
                 self.chunks[key] = self._pack(key)
@@ -96,10 +97,10 @@ class ScalarTile(Tile):
 class SplatTile(ScalarTile):
     """A tile whose chunks are splats: `scalar` gives the one element of the chunk that holds the coordinates."""
 
-    def lane(self, at: Key) -> Any:
+    def lane(self, at: Key) -> Value:
         return super().lane(at[:-1] + (0,))
 
-    def _pack(self, key: Key) -> Any:
+    def _pack(self, key: Key) -> Value:
         return splat(self.lane(key[:-1] + (0,)), self.width(key))
 
 
@@ -110,17 +111,17 @@ class MaskTile(Tile):
     serves a transposed access as cheaply as a straight one.
     """
 
-    def __init__(self, shape: Sequence[int], bounds: Sequence[Any], lanes: int, at: Any) -> None:
+    def __init__(self, shape: Sequence[int], bounds: Sequence[Value | int], lanes: int, at: InsertionPoint) -> None:
         super().__init__(shape, ir.IntegerType.get_signless(1), lanes)
         self.bounds = list(bounds)
         self.at = at
-        self._conditions: dict[tuple[int, int], Any] = {}
+        self._conditions: dict[tuple[int, int], Value] = {}
 
     def full(self) -> bool:
         """True where the mask is known to be true everywhere."""
         return all(isinstance(b, int) and b >= n for b, n in zip(self.bounds, self.shape, strict=True))
 
-    def _condition(self, dim: int, position: int) -> Any:
+    def _condition(self, dim: int, position: int) -> Value | None:
         """position < bounds[dim], or None where that always holds."""
         bound = self.bounds[dim]
         if isinstance(bound, int):
@@ -131,7 +132,7 @@ class MaskTile(Tile):
                 self._conditions[dim, position] = op("arith.cmpi", [self.elem], [index(position), bound], predicate=slt)
         return self._conditions[dim, position]
 
-    def _conjunction(self, parts: Sequence[Any]) -> Any:
+    def _conjunction(self, parts: Sequence[Value | None]) -> Value:
         live = [p for p in parts if p is not None]
         if not live:
             return splat_constant(self.elem, True)
@@ -140,20 +141,20 @@ class MaskTile(Tile):
             out = op("arith.andi", [self.elem], [out, p])
         return out
 
-    def lane(self, at: Key) -> Any:
+    def lane(self, at: Key) -> Value:
         return self._conjunction([self._condition(d, p) for d, p in enumerate(at)])
 
-    def within(self, dim: int, position: int) -> Any:
+    def within(self, dim: int, position: int) -> Value | None:
         """Whether `position` is below the bound of `dim`; None where that is known, either way."""
         return None if isinstance(self.bounds[dim], int) else self._condition(dim, position)
 
-    def chunk(self, key: Key) -> Any:
+    def chunk(self, key: Key) -> Value:
         if key not in self.chunks:
             with self.at:
                 self.chunks[key] = self._build(key)
         return self.chunks[key]
 
-    def _build(self, key: Key) -> Any:
+    def _build(self, key: Key) -> Value:
         width, first = self.width(key), key[-1] * self.lanes
         outer = [self._condition(d, p) for d, p in enumerate(key[:-1])]
         bound = self.bounds[-1]

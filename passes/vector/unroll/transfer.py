@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Attribute, Operation, ir
+from xcc._mlir import AffineExpr, AffineMap, Attribute, Operation, Type, Value, ir
 from xcc.passes.shared.values import index, op, pack
 from xcc.passes.vector.unroll.group_tiles import concatenated, read_group, widened_mask
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, Tile
@@ -16,7 +16,8 @@ __all__ = ["Transfer"]
 class Transfer:
     """One transfer_read or transfer_write, decoded. `dims[v]` is the memory dimension of vector dim v, or None."""
 
-    def __init__(self, u: Unroller, o: Operation, memory: Any, first_index: int, vector_type: Any, mask: Any) -> None:
+    def __init__(self, u: Unroller, o: Operation, memory: Value, first_index: int, vector_type: Type,
+                 mask: Value | None) -> None:
         self.u = u
         self.memory = memory
         rank = ir.MemRefType(memory.type).rank
@@ -62,7 +63,7 @@ class Transfer:
         assert self.mask is not None
         return self.mask.lane(tuple(at[i] for i in self.mask_order))
 
-    def mask_chunk(self, key: Key, width: int) -> Any:
+    def mask_chunk(self, key: Key, width: int) -> Value:
         """The mask of one chunk of data, whatever way the mask's own lanes run."""
         assert self.mask is not None
         if self.mask_order and self.mask_order[-1] == len(self.shape) - 1:
@@ -71,7 +72,7 @@ class Transfer:
         lanes = [self.mask_lane(key[:-1] + (first + i,)) for i in range(width)]
         return pack(lanes)
 
-    def address(self, at: Key) -> list[Any]:
+    def address(self, at: Key) -> list[Value]:
         """The memory indices of the element at full vector coordinates `at`."""
         out = list(self.indices)
         for v, d in enumerate(self.dims):
@@ -79,7 +80,7 @@ class Transfer:
                 out[d] = op("arith.addi", [out[d].type], [out[d], index(at[v])])
         return out
 
-    def masked_address(self, at: Key) -> list[Any]:
+    def masked_address(self, at: Key) -> list[Value]:
         """As `address`; a row that is wholly masked is the first one instead.
 
         No lane of it is touched, but where it lies in a page that the program does not have, the processor takes
@@ -98,7 +99,7 @@ class Transfer:
     def chunk_start(self, key: Key) -> Key:
         return key[:-1] + (key[-1] * self.u.lanes,) if self.shape else ()
 
-    def load_scalar(self, at: Key, padding: Any) -> Any:
+    def load_scalar(self, at: Key, padding: Value) -> Value:
         """One element, or `padding` where the mask is off; never reads outside the buffer."""
         address = self.address(at)
         if self.mask is None:
@@ -123,13 +124,13 @@ class Transfer:
         assert isinstance(self.mask, MaskTile)
         at = [self.mask_order.index(v) for v in range(len(self.dims)) if self.dims[v] != lane]
         bounds, shape = self.mask.bounds, self.mask.shape
-        return all(isinstance(bounds[i], int) and bounds[i] >= shape[i] for i in at)
+        return all(isinstance(bound := bounds[i], int) and bound >= shape[i] for i in at)
 
-    def load_group(self, at: Key) -> Any:
+    def load_group(self, at: Key) -> Value:
         """The group at outer coordinates `at`."""
         return read_group(self.memory, self.address((*at, 0)), self.shape[-1])
 
-    def load_groups(self, at: Key, width: int) -> Any:
+    def load_groups(self, at: Key, width: int) -> Value:
         """`width` groups from number at[-1] * lanes of the last outer dim on."""
         first = (*at[:-1], at[-1] * self.u.lanes)
         if not self.adjacent:
@@ -141,11 +142,11 @@ class Transfer:
         return read_group(self.memory, self.address((*first, 0)), width * self.shape[-1], mask)
 
 
-def _affine_map(attr: Attribute) -> Any:
+def _affine_map(attr: Attribute) -> AffineMap:
     return ir.AffineMapAttr(attr).value
 
 
-def _position(expr: Any) -> int | None:
+def _position(expr: AffineExpr) -> int | None:
     if isinstance(expr, ir.AffineConstantExpr):
         return None
     return int(ir.AffineDimExpr(expr).position)

@@ -24,7 +24,7 @@ _COMBINE = {"add": ("arith.addf", "arith.addi"), "mul": ("arith.mulf", "arith.mu
             "or": ("", "arith.ori"), "xor": ("", "arith.xori")}
 
 
-def combine(kind: str, a: Any, b: Any) -> Any:
+def combine(kind: str, a: Value, b: Value) -> Value:
     """One step of the reduction `kind` on two values of one type."""
     if kind == NUMBERS:
         return _greater(a, b)
@@ -41,7 +41,7 @@ def _greater(a: Any, b: Any) -> Any:
     return op("arith.select", [a.type], [above, a, b])
 
 
-def combine_all(kind: str, values: Sequence[Any]) -> Any:
+def combine_all(kind: str, values: Sequence[Value]) -> Value:
     """Pairwise, so that long sums keep their accuracy and have short dependency chains."""
     values = list(values)
     while len(values) > 1:
@@ -63,7 +63,7 @@ def _reduction(u: Unroller, o: Operation) -> None:
     u.replace(o, [combine_all(_kind(o), parts + list(o.operands)[1:])])
 
 
-def horizontal(kind: str, chunk: Value) -> Any:
+def horizontal(kind: str, chunk: Value) -> Value:
     """All lanes of one chunk combined to a scalar."""
     t = ir.VectorType(chunk.type)
     if kind == NUMBERS:
@@ -87,9 +87,9 @@ def _halved(chunk: Value) -> Any:
     return extract(chunk, 0)
 
 
-def _common_width(kind: str, chunks: list[Any]) -> Any:
+def _common_width(kind: str, chunks: list[Value]) -> Value:
     """All chunks combined to one; a shorter last chunk joins after the others are one."""
-    by_width: dict[int, list[Any]] = {}
+    by_width: dict[int, list[Value]] = {}
     for c in chunks:
         by_width.setdefault(ir.VectorType(c.type).shape[0], []).append(c)
     if len(by_width) == 1:
@@ -104,7 +104,7 @@ def _multi_reduction(u: Unroller, o: Operation) -> None:
     reduced = set(ir.DenseI64ArrayAttr(o.attributes["reduction_dims"]))
     rank = len(source.shape)
     kept = [d for d in range(rank) if d not in reduced]
-    groups: dict[Key, list[Any]] = {}
+    groups: dict[Key, list[Value]] = {}
     for key in source.keys():
         groups.setdefault(tuple(key[d] for d in kept), []).append(source.chunk(key))
     acc = u.tiles.get(o.operands[1])
@@ -193,7 +193,7 @@ def _contract(u: Unroller, o: Operation) -> None:
     out = Tile(acc.shape, acc.elem, u.lanes, {k: acc.chunk(k) for k in acc.keys()})
     splats: dict[tuple[int, Key, int], Any] = {}
 
-    def side(n: int, at: dict[int, int], piece: int, width: int) -> Any:
+    def side(n: int, at: dict[int, int], piece: int, width: int) -> Value:
         tile, dims = sides[n]
         if c.lane in dims:
             return tile.chunk(tuple(at[d] for d in dims[:-1]) + (piece,))
@@ -263,7 +263,7 @@ def _dot(u: Unroller, o: Operation, c: Contract) -> None:
     u.replace(o, [combine("add", horizontal("add", _common_width("add", products)), o.operands[2])])
 
 
-def extended(value: Value, elem: Type, unsigned: bool = False) -> Any:
+def extended(value: Value, elem: Type, unsigned: bool = False) -> Value:
     """`value` (scalar or chunk) in the accumulator's element type."""
     is_vector = isinstance(value.type, ir.VectorType)
     have = ir.VectorType(value.type).element_type if is_vector else value.type
@@ -274,7 +274,7 @@ def extended(value: Value, elem: Type, unsigned: bool = False) -> Any:
     return op(name, [t], [value])
 
 
-def multiply_add(a: Any, b: Any, acc: Value) -> Any:
+def multiply_add(a: Value, b: Value, acc: Value) -> Value:
     """a*b + acc, fused for f32 and f64."""
     elem = ir.VectorType(acc.type).element_type
     if isinstance(elem, (ir.F32Type, ir.F64Type)):

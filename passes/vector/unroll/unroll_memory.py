@@ -59,9 +59,9 @@ def _only_scalars_wanted(o: Operation) -> bool:
     return bool(uses) and all(wants_scalars(use.owner, use.operand_number) for use in uses)
 
 
-def _read_tile(t: Transfer, padding: Any) -> Tile:
+def _read_tile(t: Transfer, padding: Value) -> Tile:
     tile = t.tile()
-    seen: dict[Key, Any] = {}
+    seen: dict[Key, Value] = {}
     for key in tile.keys():
         distinct = tuple(p for v, p in enumerate(key) if not t.dims or t.dims[v] is not None)
         if distinct not in seen:
@@ -72,7 +72,7 @@ def _read_tile(t: Transfer, padding: Any) -> Tile:
     return tile
 
 
-def _read_chunk(t: Transfer, key: Key, width: int, padding: Any) -> Any:
+def _read_chunk(t: Transfer, key: Key, width: int, padding: Value) -> Value:
     start = t.chunk_start(key)
     result = vec(width, t.elem)
     if t.straight():
@@ -94,7 +94,7 @@ def _odd(width: int, elem: Type) -> bool:
     return isinstance(elem, ir.BF16Type) and register >= 8 and not register & (register - 1)
 
 
-def _odd_place(t: Transfer, key: Key, width: int) -> list[Any]:
+def _odd_place(t: Transfer, key: Key, width: int) -> list[Value]:
     """Memory, address and mask of such a chunk."""
     start, i1 = t.chunk_start(key), ir.IntegerType.get_signless(1)
     on = dense_constant(i1, [1] * width) if t.mask is None else t.mask_chunk(key, width)
@@ -181,7 +181,7 @@ def _constant_mask(u: Unroller, o: Operation) -> None:
     u.set(o, MaskTile(shape, bounds, u.lanes, ir.InsertionPoint(o)))
 
 
-def _known(value: Value) -> Any:
+def _known(value: Value) -> Value | int:
     """The int behind a constant index, else the value."""
     owner = value.owner
     if not isinstance(owner, ir.Block) and owner.operation.name == "arith.constant":
@@ -196,7 +196,7 @@ def _gather(u: Unroller, o: Operation) -> None:
     base, offsets = operands[:-3], operands[-3:]
     indices, mask, last = (u.tiles[v] for v in offsets)
     out = u.new(o.results[0]) if len(o.results) else None
-    seen: dict[Any, Any] = {}
+    seen: dict[tuple[Value, Value, Value], Value] = {}
     for key in last.keys():
         at = (indices.chunk(key), mask.chunk(key), last.chunk(key))
         if out is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import Operation, Type, ir
+from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.values import extract, pack, shuffle, splat
 from xcc.passes.vector.unroll.tiles import Key, ScalarTile, SplatTile, Tile
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
@@ -21,7 +21,7 @@ def transposed(tile: Tile, permutation: Sequence[int]) -> Tile:
             out.chunks[key] = tile.chunk(_permute_back(key, permutation))
         return out
     row = list(permutation).index(len(permutation) - 1)
-    blocks: dict[Key, list[Any]] = {}
+    blocks: dict[Key, list[Value]] = {}
     for key in out.keys():
         base = _permute_back(key[:-1] + (0,), permutation)
         first = key[-1] * tile.lanes
@@ -42,7 +42,7 @@ def _permute_back(at: Key, permutation: Sequence[int]) -> Key:
     return tuple(back)
 
 
-def _transpose_block(rows: list[Any]) -> list[Any]:
+def _transpose_block(rows: list[Value]) -> list[Value]:
     """r vectors of c lanes to c vectors of r lanes: log2(r) rounds of interleaving where r is a power of two.
 
     Rounds of a square are instructions of x86 and ARM, r of them each: what lies within 128 bits is interleaved there
@@ -67,13 +67,13 @@ def _transpose_block(rows: list[Any]) -> list[Any]:
     return [shuffle(rows[0], rows[0], list(range(i * height, (i + 1) * height))) for i in range(width)]
 
 
-def _interleaved(rows: list[Any], run: int, piece: int) -> list[Any]:
+def _interleaved(rows: list[Value], run: int, piece: int) -> list[Value]:
     """Vector n has, in each piece, element n of that piece of each of the `rows`: these hold runs of `run` elements."""
     if len(rows) == 1:
         return rows
     width = ir.VectorType(rows[0].type).shape[0]
 
-    def half(a: Any, b: Any, begin: int) -> Any:
+    def half(a: Value, b: Value, begin: int) -> Value:
         return shuffle(a, b, [side + p + r + i for p in range(0, width, piece)
                               for r in range(begin, begin + piece // 2, run)
                               for side in (0, width) for i in range(run)])
@@ -83,13 +83,13 @@ def _interleaved(rows: list[Any], run: int, piece: int) -> list[Any]:
             for v in _interleaved([half(a, b, begin) for a, b in pairs], 2 * run, piece)]
 
 
-def _pieces_swapped(rows: list[Any], piece: int) -> list[Any]:
+def _pieces_swapped(rows: list[Value], piece: int) -> list[Value]:
     """Vector n has piece n of each of the `rows`."""
     if len(rows) == 1:
         return rows
     width = ir.VectorType(rows[0].type).shape[0]
 
-    def every_other(a: Any, b: Any, first: int) -> Any:
+    def every_other(a: Value, b: Value, first: int) -> Value:
         return shuffle(a, b, [p + i for p in range(first * piece, 2 * width, 2 * piece) for i in range(piece)])
 
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
@@ -140,9 +140,9 @@ class Shared:
 
     def __init__(self, scalar: Callable[[Key], Any], origin: Callable[[Key], Key]) -> None:
         self.scalar, self.origin = scalar, origin
-        self.values: dict[Key, Any] = {}
+        self.values: dict[Key, Value] = {}
 
-    def __call__(self, at: Key) -> Any:
+    def __call__(self, at: Key) -> Value:
         key = self.origin(at)
         if key not in self.values:
             self.values[key] = self.scalar(at)

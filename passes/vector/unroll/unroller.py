@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import Block, Operation, Region, Type, Value, ir
+from xcc._mlir import Block, InsertionPoint, Operation, Region, Type, Value, ir, owner_op
 from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.lanes import LOOKUP, SCALE
-from xcc.passes.shared.values import dense_constant, op, scalar_attr, shuffle, splat_constant, vec
+from xcc.passes.shared.values import dense_constant, index, op, shuffle, splat_constant, vec
 from xcc.passes.vector.unroll.tiles import Tile, keys
 from xcc.passes.walk import ops_where
 
@@ -37,8 +37,8 @@ class Unroller:
     def __init__(self, lanes: int, dot: Sequence[DotProduct] = ()) -> None:
         self.lanes = lanes
         self.dot = dot
-        self.tiles: dict[Any, Tile] = {}
-        self.dead: list[Any] = []
+        self.tiles: dict[Value, Tile] = {}
+        self.dead: list[Operation] = []
         self.readers: dict[Any, bool] = {}
 
     def function(self, f: Operation) -> None:
@@ -46,7 +46,7 @@ class Unroller:
         for old in reversed(self.dead):
             old.erase()
 
-    def instructions(self, f: Any) -> None:
+    def instructions(self, f: Operation) -> None:
         """Of a function of vectors of some registers each, those operations alone that stand for an instruction."""
         for o in ops_where(f, lambda x: x.name in (SCALE, LOOKUP)):
             with ir.InsertionPoint(o), o.location:
@@ -86,7 +86,7 @@ class Unroller:
         t = ir.VectorType(value.type)
         return Tile(t.shape, t.element_type, self.lanes, chunks)
 
-    def anchor(self, o: Operation) -> Any:
+    def anchor(self, o: Operation) -> InsertionPoint | None:
         """Where lazy values of `o` are built: at `o`, or None (at their first use) where that cannot be told apart.
 
         That is in a block that writes no memory, for a value that no nested region uses.
@@ -103,7 +103,7 @@ class Unroller:
         self.tiles[o.results[0]] = tile
         self.dead.append(o)
 
-    def replace(self, o: Operation, values: list[Any]) -> None:
+    def replace(self, o: Operation, values: list[Value]) -> None:
         """Scalars replace the results of `o`."""
         for old, new in zip(o.results, values, strict=True):
             old.replace_all_uses_with(new)
@@ -114,7 +114,7 @@ class Unroller:
         attributes = {name: o.attributes[name] for name in o.attributes}
         out = self.new(o.results[0])
         sources = [self.tiles.get(v, v) for v in o.operands]
-        seen: dict[Any, Any] = {}
+        seen: dict[tuple[Value, ...], Value] = {}
         for key in out.keys():
             operands = tuple(s.chunk(key) if isinstance(s, Tile) else s for s in sources)
             if operands not in seen:
@@ -144,7 +144,7 @@ def _constant(u: Unroller, o: Operation) -> None:
         return
     tile = u.new(o.results[0])
     value = ir.DenseElementsAttr(o.attributes["value"])
-    by_width: dict[int, Any] = {}
+    by_width: dict[int, Value] = {}
     if value.is_splat:
         scalar = value.get_splat_value()
         for key in tile.keys():
@@ -206,34 +206,34 @@ def _control(u: Unroller, o: Operation) -> None:
     unpack(list(new.results))
 
 
-def _move_block(u: Unroller, old: Any, region: Region) -> None:
+def _move_block(u: Unroller, old: Block, region: Region) -> None:
     types, unpack = _flat_types(u, list(old.arguments))
     block = region.blocks.append(*types, arg_locs=[ir.Location.unknown()] * len(types))
     unpack(list(block.arguments))
     ops = [x.operation for x in old.operations]
     terminator = ops[-1]
     with ir.InsertionPoint(block):
-        anchor = op("arith.constant", [ir.IndexType.get()], [], value=scalar_attr(ir.IndexType.get(), 0)).owner
+        anchor = owner_op(index(0))
     for x in ops[:-1]:
         x.move_before(anchor)
     for x in ops[:-1]:
         u.visit(x)
     with ir.InsertionPoint(block), terminator.location:
         ir.Operation.create(terminator.name, operands=_flat_values(u, terminator.operands))
-    anchor.operation.erase()
+    anchor.erase()
     u.dead.append(terminator)
 
 
-def _flat_values(u: Unroller, values: Any) -> list[Any]:
-    out: list[Any] = []
+def _flat_values(u: Unroller, values: Sequence[Value]) -> list[Value]:
+    out: list[Value] = []
     for v in values:
         out += u.tiles[v].values() if v in u.tiles else [v]
     return out
 
 
-def _flat_types(u: Unroller, values: list[Any]) -> tuple[list[Any], Callable[[list[Any]], None]]:
+def _flat_types(u: Unroller, values: list[Value]) -> tuple[list[Type], Callable[[list[Any]], None]]:
     """The types that stand for `values`, and a function that hands the new values out to tiles and uses."""
-    types: list[Any] = []
+    types: list[Type] = []
     for v in values:
         if isinstance(v.type, ir.VectorType):
             tile = u.new(v)
@@ -241,7 +241,7 @@ def _flat_types(u: Unroller, values: list[Any]) -> tuple[list[Any], Callable[[li
         else:
             types.append(v.type)
 
-    def unpack(new: list[Any]) -> None:
+    def unpack(new: list[Value]) -> None:
         at = 0
         for v in values:
             if isinstance(v.type, ir.VectorType):

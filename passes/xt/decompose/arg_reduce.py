@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import const, dtype, shape
 
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
+
 
 @decomposes("arg_reduce")
-def arg_reduce(a: Any, x: Any) -> Any:
+def arg_reduce(a: Attrs, x: Value) -> Value:
     """m = max x; min over i of (i where x is m or NaN, else a number above all places).
 
     NaN is better than any number, and the reduction hands it on: where there is one, m is NaN and equal to nothing.

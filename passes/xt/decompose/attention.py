@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import const, dim_scalar, dtype, shape, take, widened
-from xcc.symbolic import floordiv
+from xcc.symbolic import Dim, floordiv
+
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
 
 
 @decomposes("attention")
-def attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+def attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> Value:
     """softmax(q k^T * scale + mask) v; query heads that share a key head become one dim of 5-D products."""
     batch, heads, queries, size = shape(q)
     shared, keys = shape(k)[1:3]
@@ -33,7 +37,7 @@ def attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
     return xt.reshape(out, shape=(batch, heads, queries, shape(v)[3]))
 
 
-def fused_attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+def fused_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> Value:
     """The form that one kernel evaluates in one pass over the keys: products, exponentials, and a division at the end.
 
     Shared heads are read by each of their query heads; the sum of the weights divides the result, not the weights.
@@ -59,7 +63,7 @@ def fused_attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
     return out if dtype(q) == wide else xt.convert(out, dtype=dtype(q))
 
 
-def simpler_attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+def simpler_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Any) -> Value | None:
     """The same attention with what a kernel need not do taken out of it; None where there is nothing.
 
     A causal mask that hides nothing goes. The only queries of heads that share a key head become queries of one head.
@@ -78,7 +82,7 @@ def simpler_attention(a: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
     return xt.reshape(out, shape=(batch, heads, queries, shape(v)[3]))
 
 
-def _repeated(x: Any, heads: Any) -> Any:
+def _repeated(x: Value, heads: Dim) -> Value:
     """Each head of x for as many query heads as share it: a view inside a kernel."""
     batch, shared, keys, size = shape(x)
     if shared == heads:
@@ -88,7 +92,7 @@ def _repeated(x: Any, heads: Any) -> Any:
     return xt.reshape(wide, shape=(batch, heads, keys, size))
 
 
-def _masked_softmax(a: Any, scores: Any, mask: Any) -> Any:
+def _masked_softmax(a: Attrs, scores: Value, mask: Value | None) -> Value:
     """The softmax of what is visible; rows where nothing is give 0, or NaN where that is asked for."""
     scores = _masked(a, scores, mask)
     if mask is None and not a.causal or a.nan_rows:
@@ -100,7 +104,7 @@ def _masked_softmax(a: Any, scores: Any, mask: Any) -> Any:
     return xt.div(e, xt.maximum(total, const(np.finfo(np.float32).tiny, total)))
 
 
-def _masked(a: Any, scores: Any, mask: Any) -> Any:
+def _masked(a: Attrs, scores: Value, mask: Value | None) -> Value:
     """The scores with the mask added, or -inf where something hides them."""
     hidden = const(-np.inf, scores)
     if mask is not None and dtype(mask) != "i1":
@@ -137,10 +141,10 @@ def rotary(a: Any, x: Any, cos: Any, sin: Any) -> Any:
 
 
 @decomposes("gelu")
-def gelu(a: Any, x: Any) -> Any:
+def gelu(a: Attrs, x: Value) -> Value:
     """x/2 * (1 + erf(x/sqrt 2)), or the tanh form."""
 
-    def f(v: Any) -> Any:
+    def f(v: Value) -> Value:
         if a.approximate == "tanh":
             cube = xt.mul(xt.mul(v, v), v)
             inner = xt.mul(xt.add(v, xt.mul(cube, const(0.044715, v))), const(math.sqrt(2 / math.pi), v))

@@ -12,7 +12,7 @@ from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim, product
 
 
-def const(value: SupportsFloat, like: Any) -> Any:
+def const(value: SupportsFloat, like: Value) -> Value:
     """A scalar constant in the element type of the value `like`."""
     return xt.scalar(value, TensorType.of(like).dtype)
 
@@ -25,11 +25,11 @@ def dtype(value: Value) -> str:
     return TensorType.of(value).dtype
 
 
-def convert(value: Value, to: str) -> Any:
+def convert(value: Value, to: str) -> Value:
     return value if dtype(value) == to else xt.convert(value, dtype=to)
 
 
-def widened(f: Callable[..., Any], x: Any, *rest: Any) -> Any:
+def widened(f: Callable[..., Any], x: Value, *rest: Value) -> Value:
     """f on operands in f32 where x is narrower; the result in x's element type."""
     if dtype(x) not in NARROW:
         return f(x, *rest)
@@ -37,28 +37,28 @@ def widened(f: Callable[..., Any], x: Any, *rest: Any) -> Any:
     return convert(out, dtype(x))
 
 
-def total(x: Any, axes: Sequence[int]) -> Any:
+def total(x: Value, axes: Sequence[int]) -> Value:
     return xt.reduce(x, kind="sum", axes=axes, keepdims=True)
 
 
-def mean(x: Any, axes: Sequence[int]) -> Any:
+def mean(x: Value, axes: Sequence[int]) -> Value:
     """The mean over `axes`, which stay as dims of 1."""
     return xt.mul(total(x, axes), inverse_count(product(shape(x)[d] for d in axes), x))
 
 
-def inverse_count(count: Dim, like: Any) -> Any:
+def inverse_count(count: Dim, like: Value) -> Value:
     """1 / count as a scalar."""
     if isinstance(count, int):
         return const(1.0 / count if count else float("nan"), like)
     return xt.reciprocal(xt.convert(xt.dim(count), dtype=dtype(like)))
 
 
-def dim_scalar(value: Dim, to: str) -> Any:
+def dim_scalar(value: Dim, to: str) -> Value:
     """A dim as a scalar of the element type `to`."""
     return xt.scalar(value, to) if isinstance(value, int) else convert(xt.dim(value), to)
 
 
-def take(x: Any, axis: int, start: Dim, limit: Dim) -> Any:
+def take(x: Value, axis: int, start: Dim, limit: Dim) -> Value:
     """x[start:limit] along `axis`."""
     dims = shape(x)
     axis %= len(dims)
@@ -66,7 +66,7 @@ def take(x: Any, axis: int, start: Dim, limit: Dim) -> Any:
                      limits=[limit if d == axis else n for d, n in enumerate(dims)])
 
 
-def drop(x: Any, axis: int) -> Any:
+def drop(x: Value, axis: int) -> Value:
     """x without `axis`, a dim of 1."""
     return xt.reshape(x, shape=[n for d, n in enumerate(shape(x)) if d != axis % len(shape(x))])
 

@@ -5,16 +5,20 @@ The transposes around fuse with what makes the operand and what reads the result
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import shape
 from xcc.symbolic import Dim, floordiv
 
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
+
 
 @decomposes("all_gather")
-def all_gather(a: Any, x: Any) -> Any:
+def all_gather(a: Attrs, x: Value) -> Value | None:
     """Along dim 0, then the ranks' dim beside `dim`."""
     if a.dim == 0:
         return None
@@ -24,7 +28,7 @@ def all_gather(a: Any, x: Any) -> Any:
 
 
 @decomposes("reduce_scatter")
-def reduce_scatter(a: Any, x: Any) -> Any:
+def reduce_scatter(a: Attrs, x: Value) -> Value | None:
     """The parts along `dim` in front, then along dim 0."""
     if a.dim == 0:
         return None
@@ -34,7 +38,7 @@ def reduce_scatter(a: Any, x: Any) -> Any:
 
 
 @decomposes("all_to_all")
-def all_to_all(a: Any, x: Any) -> Any:
+def all_to_all(a: Attrs, x: Value) -> Value | None:
     """The parts along `split` in front, what came from the ranks beside `concat`."""
     if a.split == a.concat == 0:
         return None
@@ -43,13 +47,13 @@ def all_to_all(a: Any, x: Any) -> Any:
     return _joined(got, own, a.ranks, a.concat)
 
 
-def _leading(x: Any, dim: int) -> Any:
+def _leading(x: Value, dim: int) -> Value:
     """x with at least one dim, without the dims of 1 in front of `dim`."""
     dims = shape(x)
     return xt.reshape(x, shape=dims[dim:]) if all(n == 1 for n in dims[:dim]) else x
 
 
-def _parts(x: Any, ranks: int, dim: int) -> tuple[Any, tuple[Dim, ...]]:
+def _parts(x: Value, ranks: int, dim: int) -> tuple[Value, tuple[Dim, ...]]:
     """x as its parts along `dim`, one behind the other along dim 0, and the shape of one."""
     dims = shape(x)
     own = (*dims[:dim], floordiv(dims[dim], ranks), *dims[dim + 1:])
@@ -58,7 +62,7 @@ def _parts(x: Any, ranks: int, dim: int) -> tuple[Any, tuple[Dim, ...]]:
     return xt.reshape(front, shape=(ranks * own[0], *own[1:])), own
 
 
-def _joined(got: Any, own: tuple[Dim, ...], ranks: int, dim: int) -> Any:
+def _joined(got: Value, own: tuple[Dim, ...], ranks: int, dim: int) -> Value:
     """`got`, the ranks' arrays of shape `own` one behind the other, as one array along `dim`."""
     whole = (*own[:dim], ranks * own[dim], *own[dim + 1:])
     if all(n == 1 for n in own[:dim]):

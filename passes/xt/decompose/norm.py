@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import column, const, mean, shape, total, widened
 from xcc.symbolic import product
 
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
+
 
 @decomposes("softmax")
-def softmax(a: Any, x: Any) -> Any:
+def softmax(a: Attrs, x: Value) -> Value:
     """e = exp(x - max x); e / sum e."""
 
-    def f(v: Any) -> Any:
+    def f(v: Value) -> Value:
         e = xt.exp(xt.sub(v, xt.reduce(v, kind="max", axes=(a.axis,), keepdims=True)))
         return xt.div(e, total(e, (a.axis,)))
 
@@ -32,25 +36,25 @@ def log_softmax(a: Any, x: Any) -> Any:
     return widened(f, x)
 
 
-def _normalized(v: Any, axes: tuple[int, ...], eps: float, centred: bool) -> Any:
+def _normalized(v: Value, axes: tuple[int, ...], eps: float, centred: bool) -> Value:
     y = xt.sub(v, mean(v, axes)) if centred else v
     variance = mean(xt.mul(y, y), axes)
     return xt.mul(y, xt.rsqrt(xt.add(variance, const(eps, variance))))
 
 
-def _affine(y: Any, scale: Any, bias: Any) -> Any:
+def _affine(y: Value, scale: Value | None, bias: Value | None) -> Value:
     y = y if scale is None else xt.mul(y, scale)
     return y if bias is None else xt.add(y, bias)
 
 
 @decomposes("layer_norm")
-def layer_norm(a: Any, x: Any, scale: Any, bias: Any) -> Any:
+def layer_norm(a: Attrs, x: Value, scale: Value, bias: Value) -> Value:
     """y = x - mean x; y * rsqrt(mean y^2 + eps) * scale + bias."""
     return widened(lambda v, s, b: _affine(_normalized(v, a.axes, a.eps, True), s, b), x, scale, bias)
 
 
 @decomposes("rms_norm")
-def rms_norm(a: Any, x: Any, scale: Any) -> Any:
+def rms_norm(a: Attrs, x: Value, scale: Value) -> Value:
     """x * rsqrt(mean x^2 + eps) * scale."""
     return widened(lambda v, s: _affine(_normalized(v, a.axes, a.eps, False), s, None), x, scale)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from xcc.dialects.xt.numeric import integer_limits
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import column, const, convert, shape
 
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
 
-def _spread(a: Any, value: Value, x: Any) -> Any:
+
+def _spread(a: Attrs, value: Value, x: Value) -> Value:
     """Scale or zero point with a shape that broadcasts to x."""
     dims = shape(value)
     if not dims:
@@ -39,7 +42,7 @@ def quantize(a: Any, x: Any, scale: Any, zero_point: Any) -> Any:
 
 
 @decomposes("dequantize")
-def dequantize(a: Any, x: Any, scale: Any, zero_point: Any) -> Any:
+def dequantize(a: Attrs, x: Value, scale: Value, zero_point: Any) -> Value:
     """(x - zero_point) * scale, the difference in i32 for integers."""
     middle = "f32" if xt.is_float(xt.TensorType.of(x).dtype) else "i32"
     y = convert(x, middle)

@@ -6,13 +6,17 @@ Narrow floats are operands of products and results; gates and states between the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import const, convert, drop, dtype, shape, take
 from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
 
 UNROLL = 4  # steps; a longer sequence becomes a loop
 
@@ -34,14 +38,14 @@ ACTIVATIONS: dict[str, Callable[[Any, float, float], Any]] = {
 Step = Callable[[int, Any, Sequence[Any]], list[Any]]
 
 
-def activate(a: Any, index: int, x: Any) -> Any:
+def activate(a: Attrs, index: int, x: Value) -> Value:
     """Function `index` of the op on x, which is clipped first."""
     if a.clip:
         x = xt.minimum(xt.maximum(x, const(-a.clip, x)), const(a.clip, x))
     return ACTIVATIONS[a.activations[index]](x, a.alphas[index], a.betas[index])
 
 
-def split(x: Any, count: int) -> list[Any]:
+def split(x: Value, count: int) -> list[Value]:
     """`count` equal parts of the last dim."""
     size = shape(x)[-1] // count
     return [take(x, -1, i * size, (i + 1) * size) for i in range(count)]
@@ -52,7 +56,7 @@ def wide(kind: str) -> str:
     return "f32" if kind in NARROW else kind
 
 
-def project(x: Any, w: Any, d: int) -> Any:
+def project(x: Value, w: Value, d: int) -> Value:
     """x times the transposed matrix of direction `d`, as sums are formed."""
     matrix = drop(take(w, 0, d, d + 1), 0)
     return xt.dot_general(convert(x, dtype(w)), matrix, lhs_contract=(len(shape(x)) - 1,), rhs_contract=(1,),
@@ -88,7 +92,7 @@ def _flip(x: Any, lengths: Any) -> Any:
 def _masked(step: Step, lengths: Any, kind: str) -> Callable[..., tuple[list[Any], Any]]:
     """One step, which gives `kind`; rows beyond their length keep their states and give 0."""
 
-    def run(d: int, x: Any, time: Any, states: Sequence[Any]) -> tuple[list[Any], Any]:
+    def run(d: int, x: Value, time: Value, states: Sequence[Value]) -> tuple[list[Value], Value]:
         new = step(d, x, states)
         out = convert(new[0], kind)
         if lengths is None:
@@ -100,8 +104,9 @@ def _masked(step: Step, lengths: Any, kind: str) -> Callable[..., tuple[list[Any
     return run
 
 
-def run(a: Any, x: Any, w: Any, bias: Callable[[int], Any] | None, hidden: Dim, initial: Sequence[Any], lengths: Any,
-        step: Step) -> list[Any]:
+def run(a: Attrs, x: Value, w: Value, bias: Callable[[int], Any] | None, hidden: Dim, initial: Sequence[Any],
+        lengths: Any,
+        step: Step) -> list[Value]:
     """All hidden states [seq, dirs, batch, H] and the last states. `step` gets x w + bias(direction) of its time."""
     seq, batch = shape(x)[:2]
     outs, lasts = [], []
@@ -124,8 +129,8 @@ def run(a: Any, x: Any, w: Any, bias: Callable[[int], Any] | None, hidden: Dim, 
     return [xt.concatenate(*outs, axis=1), *(xt.concatenate(*s, axis=0) for s in zip(*lasts, strict=True))]
 
 
-def _over_time(step: Callable[..., tuple[list[Any], Any]], d: int, xs: Any, states: list[Any], seq: Dim,
-               backward: bool) -> tuple[list[Any], Any]:
+def _over_time(step: Callable[..., tuple[list[Any], Any]], d: int, xs: Value, states: list[Value], seq: Dim,
+               backward: bool) -> tuple[list[Value], Value]:
     if isinstance(seq, int) and 0 < seq <= UNROLL:
         ys: list[Any] = [None] * seq
         for t in reversed(range(seq)) if backward else range(seq):
@@ -133,7 +138,7 @@ def _over_time(step: Callable[..., tuple[list[Any], Any]], d: int, xs: Any, stat
             ys[t] = xt.reshape(y, shape=(1, *shape(y)))
         return states, xt.concatenate(*ys, axis=0)
 
-    def body(carried: Sequence[Any], cuts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def body(carried: Sequence[Value], cuts: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         new, y = step(d, cuts[0], cuts[1], carried)
         return new, [y]
 
@@ -142,11 +147,11 @@ def _over_time(step: Callable[..., tuple[list[Any], Any]], d: int, xs: Any, stat
 
 
 @decomposes("lstm")
-def lstm(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any, c0: Any, p: Any) -> Any:
+def lstm(a: Attrs, x: Value, w: Value, r: Value, b: Any, lengths: Any, h0: Any, c0: Any, p: Any) -> list[Value]:
     """Gates i, o, f, c; see xt.lstm."""
     hidden = shape(r)[2]
 
-    def step(d: int, xs: Any, states: Sequence[Any]) -> list[Any]:
+    def step(d: int, xs: Value, states: Sequence[Value]) -> list[Value]:
         h, c = states
         i, o, f, g = split(xt.add(xs, project(h, r, d)), 4)
         peep = [None] * 3 if p is None else split(row(p, d), 3)
@@ -160,7 +165,7 @@ def lstm(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any, c0: Any,
     return run(a, x, w, _both_biases(b), hidden, [h0, c0], lengths, step)
 
 
-def _peeped(gate: Any, weight: Any, cell: Any) -> Any:
+def _peeped(gate: Value, weight: Any, cell: Value) -> Value:
     return gate if weight is None else xt.add(gate, xt.mul(weight, cell))
 
 

@@ -9,9 +9,9 @@ however many of a level are put together, dependences still go up.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.xt.fusion.fusion_cost import FusionCost
 from xcc.passes.xt.fusion.fusion_group import FusionGroup
@@ -34,7 +34,7 @@ def beside(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Seq
     """
     levels = _levels(graph, groups, copies)
     out: list[list[FusionGroup]] = []
-    open_at: dict[int, tuple[list[FusionGroup], set[Any]]] = {}
+    open_at: dict[int, tuple[list[FusionGroup], set[Value]]] = {}
     for g in sorted(groups, key=lambda g: min(g.indices)):
         buffers = _buffers(g, copies.get(id(g), ()))
         if g.kind not in KINDS or _row(g, cost) > LONG_ROW or _bytes(buffers, cost) > most_bytes \
@@ -81,7 +81,7 @@ def _levels(graph: Graph, groups: Sequence[FusionGroup], copies: Mapping[int, Se
     return level
 
 
-def _buffers(g: FusionGroup, copied: Sequence[Node]) -> set[Any]:
+def _buffers(g: FusionGroup, copied: Sequence[Node]) -> set[Value]:
     """The values that the kernel of `g` reads and writes."""
     nodes = (*g.nodes, *copied)
     made = {v for n in nodes for v in n.results}
@@ -93,7 +93,7 @@ def _buffers(g: FusionGroup, copied: Sequence[Node]) -> set[Any]:
     return read | written
 
 
-def _bytes(buffers: set[Any], cost: FusionCost) -> int:
+def _bytes(buffers: set[Value], cost: FusionCost) -> int:
     return sum(cost.count(xt.shape_of(v)) * element_bytes(v) for v in buffers)
 
 

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.xt.fusion.fusion_group import PLACES, is_pointwise, is_stored_pad
 from xcc.passes.xt.fusion.kernel_summary import contracted
@@ -92,7 +92,7 @@ class KernelCost:
     def __init__(self, limits: FusionLimits, bounds: dict[str, tuple[int, int]]) -> None:
         self.limits, self.bounds = limits, bounds
         self._counts: dict[tuple[Dim, ...], int] = {}
-        self._values: dict[Any, _Value] = {}
+        self._values: dict[Value, _Value] = {}
         self._operations: dict[int, float] = {}
         self._ways: dict[tuple[int, int, int], tuple[float, int, float]] = {}
         self._known: dict[tuple[frozenset[int], frozenset[int]], float] = {}
@@ -116,7 +116,7 @@ class KernelCost:
 
     def _of(self, nodes: dict[int, Node], copied: Set[int]) -> float:
         needs: dict[int, dict[int, _Need]] = {}
-        read: dict[Any, float] = {}
+        read: dict[Value, float] = {}
         total = 0.0
         for i, n in sorted(nodes.items(), reverse=True):
             places = needs.pop(i, {})
@@ -147,7 +147,7 @@ class KernelCost:
         values = ((self._value(v), most) for v, most in read.items())
         return total + sum(v.moved * min(1.0, most / max(v.size, 1)) for v, most in values)
 
-    def _value(self, v: Any) -> _Value:
+    def _value(self, v: Value) -> _Value:
         if v not in self._values:
             shape = xt.shape_of(v)
             size = self.count(shape)
@@ -171,7 +171,7 @@ class KernelCost:
                 0 if n.kind != "pointwise" or _extends(n) else FLOPS.get(n.name, 1)
         return self._operations[n.index]
 
-    def _loading(self, v: Any, need: _Need) -> float:
+    def _loading(self, v: Value, need: _Need) -> float:
         """The cost of loading what is needed of `v`, which another kernel or nobody makes."""
         value = self._value(v)
         if need.lanes == SCATTERED:

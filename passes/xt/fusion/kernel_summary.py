@@ -77,11 +77,11 @@ def summarise(module: Module) -> ModelSummary:
                             len(calls) - len(setup), moved)
 
 
-def _dispatches(module: Module) -> list[Any]:
+def _dispatches(module: Module) -> list[Operation]:
     return ops_where(module, lambda op: short_name(op) == "dispatch")
 
 
-def _bytes(values: Any) -> Dim:
+def _bytes(values: Sequence[Value]) -> Dim:
     total: Dim = 0
     for v in values:
         total = total + symbolic.product(xt.shape_of(v)) * element_bytes(v)
@@ -98,7 +98,7 @@ def _moved(call: Operation, function: Operation) -> Dim:
     return _bytes(list(call.operands)[1:]) + _bytes([call.operands[place]])
 
 
-def _updates(ops: Sequence[Any]) -> Any:
+def _updates(ops: Sequence[Operation]) -> Any:
     """What the kernel of these ops writes into its first operand; None where it makes its results anew."""
     updated = next((op for op in ops if IN_PLACE in op.attributes), None)
     return None if updated is None else updated.operands[UPDATES[short_name(updated)]]

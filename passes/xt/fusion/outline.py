@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from xcc._mlir import Location, Module, Operation, Value, ir
+from xcc._mlir import Attribute, Location, Module, Operation, Type, Value, ir
 from xcc.dialects import xt
 from xcc.passes.xt.graph.op_graph import IN_PLACE, Graph, Node
 from xcc.passes.xt.sizes.known_sizes import known_sizes
@@ -60,12 +59,12 @@ class Group:
             out[n.index] = out.get(n.index, n)
         return list(out.values())
 
-    def inputs(self) -> list[Any]:
+    def inputs(self) -> list[Value]:
         """The values from outside, in the order of their first use."""
         inside = {v for n in self.body() for v in n.results}
         return list(dict.fromkeys(v for n in self.body() for v in n.operands if v not in inside))
 
-    def outputs(self, gone: Sequence[Node] = ()) -> list[Any]:
+    def outputs(self, gone: Sequence[Node] = ()) -> list[Value]:
         """The values of `nodes` that something outside uses; of an opaque op all results, which its loops write."""
         inside = {n.index for n in self.nodes} | {n.index for n in gone}
         return [v for n in self.nodes for v in n.results
@@ -87,7 +86,7 @@ class Outliner:
             return
         group_of = {n.index: g for g in groups for n in g.nodes}
         terminator = graph.nodes[-1].op
-        replaced: dict[Any, Any] = {}
+        replaced: dict[Value, Value] = {}
         for unit in _ordered(graph, groups, group_of):
             if isinstance(unit, Node):
                 if unit.op != terminator:
@@ -102,7 +101,8 @@ class Outliner:
             if n.index in group_of or (n.kind != "host" and not any(list(v.uses) for v in n.results)):
                 n.op.erase()
 
-    def _dispatch(self, group: Group, outputs: list[Any], replaced: dict[Any, Any], before: Any) -> list[Any]:
+    def _dispatch(self, group: Group, outputs: list[Value], replaced: dict[Value, Value],
+                  before: Operation) -> list[Value]:
         inputs = group.inputs()
         names = _SymbolNames(known_sizes(n.op for n in group.body()))
         loc = ir.Location.fused([n.op.location for n in group.nodes])
@@ -124,7 +124,8 @@ class Outliner:
                 op.attributes[IN_PLACE] = ir.UnitAttr.get()
         return list(op.results)
 
-    def _function(self, group: Group, inputs: list[Any], outputs: list[Any], names: _SymbolNames, loc: Location) -> Any:
+    def _function(self, group: Group, inputs: list[Value], outputs: list[Value], names: _SymbolNames,
+                  loc: Location) -> Operation:
         arguments = [names.type_of(v) for v in inputs]
         function = ir.Operation.create("func.func", regions=1, loc=loc, attributes={
             "sym_name": ir.StringAttr.get("kernel"), "sym_visibility": ir.StringAttr.get("private"),
@@ -179,13 +180,13 @@ class _SymbolNames:
             self.values.append(d)
         return self._name_of[d]
 
-    def type_of(self, value: Value) -> Any:
+    def type_of(self, value: Value) -> Type:
         t = ir.RankedTensorType(value.type)
         if t.encoding is None:
             return t
         return xt.tensor_type([self.dim(d) for d in xt.shape_of(t)], t.element_type)
 
-    def attributes(self, op: Operation) -> dict[str, Any]:
+    def attributes(self, op: Operation) -> dict[str, Attribute]:
         out = {name: op.attributes[name] for name in op.attributes}
         cls = xt.op_class(op)
         for name, f in cls.attribute_fields.items() if cls else ():
@@ -242,7 +243,7 @@ def _ordered(graph: Graph, groups: Sequence[Group], group_of: dict[int, Group]) 
     return out
 
 
-def _replace_in(op: Operation, old: Any, new: Any) -> None:
+def _replace_in(op: Operation, old: Value, new: Value) -> None:
     """Replaces uses of `old` in `op` and its regions."""
     for i, v in enumerate(op.operands):
         if v == old:

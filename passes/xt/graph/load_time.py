@@ -21,14 +21,14 @@ VIEWS = ("reshape", "bitcast")
 MOST = 8        # times the bytes of the operands; what is larger is made in each run, when it is wanted, in the arena
 
 
-def view_root(value: Value) -> Any:
+def view_root(value: Value) -> Value:
     """The value whose bytes `value` shows."""
     while (owner := _owner(value)) is not None and short_name(owner) in VIEWS:
         value = owner.operands[0]
     return value
 
 
-def made_at_load(module: Module) -> frozenset[Any]:
+def made_at_load(module: Module) -> frozenset[Operation]:
     """The dispatches of `module`, at stage ``kernels``, that run once, when the model is loaded: their kernels read
     nothing but weights, at least one, and what such kernels have made, and make at most MOST times as many bytes."""
     found: set[Any] = set()
@@ -53,12 +53,12 @@ def _is_small(dispatch: Operation) -> bool:
     return made <= (read if any(element_bytes(v) > narrowest for v in dispatch.results) else MOST * read)
 
 
-def _reads_what_is_fixed(dispatch: Operation, made: set[Any]) -> bool:
+def _reads_what_is_fixed(dispatch: Operation, made: set[Operation]) -> bool:
     makers = [_owner(view_root(v)) for v in dispatch.operands]
     fixed = [m is not None and (short_name(m) in ("weight", "constant") or m in made) for m in makers]
-    return all(fixed) and any(short_name(m) != "constant" for m in makers)
+    return all(fixed) and any(m is not None and short_name(m) != "constant" for m in makers)
 
 
-def _owner(value: Value) -> Any:
+def _owner(value: Value) -> Operation | None:
     """The operation that makes `value`; None for a block argument."""
     return getattr(value.owner, "operation", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace
 from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.weights import WeightStore
 
 __all__ = ["NoMatch", "apply", "array_of", "count_of", "dims_of", "dtype_of", "factors", "mean_of", "no_match",
            "number", "only_user", "positive", "scaled", "single", "through"]
@@ -73,13 +76,13 @@ def only_user(value: Value) -> bool:
     return len({use.owner for use in value.uses}) == 1
 
 
-def single(value: Value, *names: str) -> Any:
+def single(value: Value, *names: str) -> Operation | None:
     """The op of one of `names` that makes `value` for one user alone, else None."""
     op = producer(value)
     return op if op is not None and name_of(op) in names and only_user(value) else None
 
 
-def through(value: Value, *names: str) -> Any:
+def through(value: Value, *names: str) -> Value:
     """`value` with ops of `names` on the way to it taken off."""
     op = producer(value)
     while op is not None and name_of(op) in names:
@@ -88,7 +91,7 @@ def through(value: Value, *names: str) -> Any:
     return value
 
 
-def scaled(value: Value) -> tuple[Any, float] | None:
+def scaled(value: Value) -> tuple[Value, float] | None:
     """(x, c) where value = x * c or x / (1/c) for a scalar c and x of the same shape; else None."""
     op = producer(value)
     if op is None or name_of(op) not in ("mul", "div"):
@@ -102,13 +105,13 @@ def scaled(value: Value) -> tuple[Any, float] | None:
     return None
 
 
-def factors(value: Value) -> tuple[float, list[Any]]:
+def factors(value: Value) -> tuple[float, list[Value]]:
     """A product as its constant and its other factors: 0.5 * x * y gives (0.5, [x, y]). A cube counts three times.
 
     One of more factors than any pattern has (squares of squares have 2^n) is left as it is.
     """
     constant, stack, first = 1.0, [value], True
-    rest: list[Any] = []
+    rest: list[Value] = []
     while stack:
         if len(rest) + len(stack) > MOST_FACTORS:
             return 1.0, [value]
@@ -130,11 +133,11 @@ def factors(value: Value) -> tuple[float, list[Any]]:
     return constant, rest
 
 
-def array_of(value: Value, weights: Any) -> Any:
+def array_of(value: Value, weights: WeightStore | None) -> np.ndarray[Any, Any] | None:
     """The elements of a value that depends on constants alone, as a numpy array; else None."""
-    memo: dict[Any, Any] = {}
+    memo: dict[Value, Any] = {}
 
-    def visit(v: Any, depth: int) -> Any:
+    def visit(v: Value, depth: int) -> np.ndarray[Any, Any] | None:
         if v not in memo:
             memo[v] = _element_array(v, weights, lambda x: visit(x, depth + 1)) if depth < 40 else None
         return memo[v]
@@ -142,7 +145,8 @@ def array_of(value: Value, weights: Any) -> Any:
     return visit(value, 0)
 
 
-def _element_array(value: Value, weights: Any, visit: Callable[[Any], Any]) -> Any:
+def _element_array(value: Value, weights: WeightStore | None, visit: Callable[[Any], Any]) -> np.ndarray[Any,
+                   Any] | None:
     op, kind = producer(value), TensorType.of(value)
     if op is None or not kind.static or symbolic.evaluate(symbolic.product(kind.shape), {}) > MOST_ELEMENTS:
         return None
@@ -171,7 +175,7 @@ def count_of(value: Value) -> Dim | None:
     return attrs_of(op).value[0] if op is not None else None
 
 
-def mean_of(value: Value) -> tuple[Any, tuple[int, ...]] | None:
+def mean_of(value: Value) -> tuple[Value, tuple[int, ...]] | None:
     """(x, axes) where value is the mean of x over `axes`, which stay as dims of 1; else None."""
     op = producer(value)
     if op is None or name_of(op) not in ("mul", "div"):
@@ -186,7 +190,7 @@ def mean_of(value: Value) -> tuple[Any, tuple[int, ...]] | None:
     return None
 
 
-def _is_count(divisor: Any, count: Dim, inverse: bool) -> bool:
+def _is_count(divisor: Value, count: Dim, inverse: bool) -> bool:
     if inverse:
         n = number(divisor)
         if n is not None:
@@ -196,5 +200,5 @@ def _is_count(divisor: Any, count: Dim, inverse: bool) -> bool:
     return count_of(divisor) == count
 
 
-def positive(axes: Sequence[int], x: Any) -> tuple[int, ...]:
+def positive(axes: Sequence[int], x: Value) -> tuple[int, ...]:
     return tuple(sorted(d % len(dims_of(x)) for d in axes))

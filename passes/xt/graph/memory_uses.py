@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from xcc._mlir import Block, Operation, Value
 from xcc.passes.xt.graph.load_time import VIEWS, view_root
@@ -25,7 +24,7 @@ class MemoryUses:
 
     def __init__(self, block: Block) -> None:
         self.block = block
-        self._places: dict[Any, int] = {op.operation: n for n, op in enumerate(block.operations)}
+        self._places: dict[Operation, int] = {op.operation: n for n, op in enumerate(block.operations)}
 
     def place(self, op: Operation) -> int:
         """Which op of the block `op` is, or is in; one that is elsewhere comes behind all."""
@@ -35,7 +34,7 @@ class MemoryUses:
             op = op.parent.operation
         return self._places[op]
 
-    def maker(self, value: Value) -> Any:
+    def maker(self, value: Value) -> Operation | None:
         """The op of this block that makes `value`; None for another value."""
         owner = getattr(value.owner, "operation", None)
         return owner if owner is not None and owner in self._places else None
@@ -45,7 +44,7 @@ class MemoryUses:
         op = self.maker(view_root(value))
         return op is not None and short_name(op) not in FIXED
 
-    def readers(self, value: Value) -> Iterator[tuple[Any, int]]:
+    def readers(self, value: Value) -> Iterator[tuple[Operation, int]]:
         """The ops that read the memory of `value`, and which of their operands it is."""
         values = [view_root(value)]
         while values:

@@ -41,8 +41,8 @@ class Node:
     name: str
     kind: str
     producers: tuple[Node | None, ...]
-    operands: tuple[Any, ...]
-    results: tuple[Any, ...]
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
     counters: tuple[Node, ...] = ()
     users: list[Node] = field(default_factory=list)
     sources: frozenset[Any] | None = None
@@ -76,10 +76,10 @@ class Graph:
     def __init__(self, block: Block) -> None:
         self.block = block
         self.nodes: list[Node] = []
-        self.made_by: dict[Any, Node] = {}
+        self.made_by: dict[Value, Node] = {}
         self._counted: dict[str, Node] = {}     # the node that defines a symbol
         self._seen: set[str] = set()            # symbols of earlier nodes
-        self._readers: dict[Any, list[Node]] = {}       # of each value
+        self._readers: dict[Value, list[Node]] = {}       # of each value
         self._outer = 0
         self._last_effect: tuple[Node, ...] = ()    # of those that others see: they stay in order
         for op in block.operations:
@@ -121,7 +121,7 @@ class Graph:
                 values += n.results if n.kind in ("view", "unit_view") else ()
         return found
 
-    def _before(self, op: Any) -> tuple[Node, ...]:
+    def _before(self, op: Operation) -> tuple[Node, ...]:
         """The node that must have run before `op`, where others see both: ranks wait for each other in one order."""
         return self._last_effect if _has_effects(op) else ()
 
@@ -146,14 +146,14 @@ def _symbols(op: Operation) -> set[str]:
     return {s for d in dims for s in symbolic.symbols_of(d)}
 
 
-def _has_effects(op: Any) -> bool:
+def _has_effects(op: Operation) -> bool:
     """Whether others see that `op` runs, or an op inside it."""
     cls = xt.op_class(op)
     return cls is not None and cls.effects or any(
         _has_effects(inner.operation) for region in op.regions for block in region.blocks for inner in block.operations)
 
 
-def _defined(op: Any, new: set[str]) -> set[str]:
+def _defined(op: Operation, new: set[str]) -> set[str]:
     """The symbols to which `op` gives a value; new: those of its own that no op before it has."""
     if "symbol" in op.attributes:
         return {ir.StringAttr(op.attributes["symbol"]).value}
@@ -170,7 +170,7 @@ def _sources(n: Node) -> frozenset[Any] | None:
         return frozenset(n.results)
     if n.kind not in ("pointwise", "movement", "view", "unit_view") or not n.producers:
         return None
-    found: frozenset[Any] = frozenset()
+    found: frozenset[Value] = frozenset()
     for p in n.producers:
         if p is None or p.sources is None or len(found) > MOST_SOURCES:
             return None

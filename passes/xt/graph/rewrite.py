@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.dialects.xt.op import op_class
 from xcc.dialects.xt.types import TensorType
 from xcc.dim_text import quoted
 
 
-def blocks_of(op: Operation | Module) -> Iterator[Any]:
+def blocks_of(op: Operation | Module) -> Iterator[Block]:
     """Every block below `op`, outer ones first."""
     for region in op.operation.regions:
         for block in region.blocks:
@@ -29,7 +29,7 @@ def blocks_of(op: Operation | Module) -> Iterator[Any]:
                 yield from blocks_of(inner)
 
 
-def walk_ops(module: Module) -> Iterator[Any]:
+def walk_ops(module: Module) -> Iterator[Operation]:
     """Our ops below `module` in program order, as operations; ops made during the walk are not visited."""
     for block in blocks_of(module):
         for op in list(block.operations):
@@ -37,7 +37,7 @@ def walk_ops(module: Module) -> Iterator[Any]:
                 yield op.operation
 
 
-def products(module: Module) -> list[Any]:
+def products(module: Module) -> list[Operation]:
     """The matrix products and convolutions below `module`, in program order."""
     return [op for op in walk_ops(module) if name_of(op) in ("dot_general", "convolution")]
 
@@ -47,7 +47,7 @@ def name_of(op: Operation) -> str:
     return str(op.name).partition(".")[2]
 
 
-def replace(op: Operation, values: Sequence[Any]) -> None:
+def replace(op: Operation, values: Sequence[Value]) -> None:
     """Uses of the results become uses of `values`; the op is erased.
 
     A value of a less or more precise type may take over: the function's type says what it returns then.
@@ -64,7 +64,7 @@ def replace(op: Operation, values: Sequence[Any]) -> None:
     op.erase()
 
 
-def read_others(op: Operation, values: Mapping[Any, Any]) -> None:
+def read_others(op: Operation, values: Mapping[Value, Value]) -> None:
     """Has `op` read what `values` has for its operands, inside its regions, too."""
     for n, v in enumerate(list(op.operands)):
         if v in values:
@@ -91,7 +91,7 @@ def producer(value: Value, name: str = "") -> Operation | None:
     return op if op_class(op) is not None and (not name or name_of(op) == name) else None
 
 
-def same_type(a: Any, b: Any) -> bool:
+def same_type(a: Value, b: Value) -> bool:
     return TensorType.of(a) == TensorType.of(b)
 
 

@@ -9,11 +9,14 @@ rows are read in vectors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation
+from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import window_size
+
+if TYPE_CHECKING:
+    from xcc.dim_expr import Expr
 
 __all__ = ["clipped"]
 
@@ -27,7 +30,7 @@ class _Dim:
     high: Any
 
 
-def clipped(op: Operation) -> Any:
+def clipped(op: Operation) -> Value | None:
     """The windows without what no result reads of the image, or a reduction; None where neither is to be done."""
     a, x = xt.attrs_of(op), op.operands[0]
     shape, out = xt.shape_of(x), xt.shape_of(op.results[0])
@@ -45,7 +48,7 @@ def clipped(op: Operation) -> Any:
                             low=[d.low for d in after], high=[d.high for d in after])
 
 
-def _clip(d: _Dim, size: Any, results: Any, stride: int, dilation: int) -> _Dim:
+def _clip(d: _Dim, size: int | Expr, results: int | Expr, stride: int, dilation: int) -> _Dim:
     """`d` from the first element that lies in the image for some result to the last one."""
     if not all(isinstance(n, int) for n in (d.window, d.low, d.high, size, results)) or not size or not results:
         return d

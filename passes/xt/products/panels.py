@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,10 +10,13 @@ from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.shared.dot_instructions import dot_products_of
 
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
+
 __all__ = ["multiplies", "pack_columns", "panel_width", "static_shape"]
 
 
-def multiplies(chip: Any, dtype: str) -> bool:
+def multiplies(chip: Chip, dtype: str) -> bool:
     """Whether `chip` has an instruction that multiplies two values of `dtype`, a narrow type."""
     return any((dtype, dtype) in d.types for d in dot_products_of(chip))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Operation
+from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import producer
@@ -35,7 +35,7 @@ def scaled_channels(product: Operation, columns: int) -> tuple[Any, Any] | None:
     return None
 
 
-def in_place(product: Operation) -> Any:
+def in_place(product: Operation) -> Value | None:
     """A product with a vector reads each element of the matrix once, so also one that a transpose would make."""
     a, operands = xt.attrs_of(product), list(product.operands)
     changed = vars(a).copy()
@@ -54,7 +54,7 @@ def in_place(product: Operation) -> Any:
     return None if operands == list(product.operands) else xt.dot_general(*operands, **changed)
 
 
-def by_rows(product: Operation) -> Any:
+def by_rows(product: Operation) -> Value | None:
     """The product with [.., N, K] on its right as one with [.., K, N]; None where that is not so, or does not pay."""
     a, (lhs, rhs) = xt.attrs_of(product), product.operands
     dims, batch = xt.shape_of(rhs), len(a.rhs_batch)
@@ -72,7 +72,7 @@ def _is_pointwise(op: Operation) -> bool:
     return getattr(xt.op_class(op), "access", "") == "pointwise"
 
 
-def before_transpose(x: Any) -> tuple[Any, tuple[int, ...]]:
+def before_transpose(x: Value) -> tuple[Value, tuple[int, ...]]:
     """What `x` is a transpose of, and its permutation."""
     op = producer(x, "transpose")
     return (x, tuple(range(len(xt.shape_of(x))))) if op is None else (op.operands[0], tuple(xt.attrs_of(op).perm))

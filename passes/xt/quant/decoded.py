@@ -17,6 +17,7 @@ from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.passes.xt.quant.quantised import rebuilt
+from xcc.symbolic import Dim
 
 __all__ = ["Move", "is_decoded", "made_with", "merge", "pad_end", "permute", "split"]
 
@@ -55,7 +56,7 @@ def is_decoded(value: Value) -> bool:
     return seen <= MOST_OPS and any(xt.width(xt.TensorType.of(v).dtype) < wide for v in stored)
 
 
-def made_with(value: Value, move: Move) -> Any:
+def made_with(value: Value, move: Move) -> Value | None:
     """`value`, which is decoded, with `move` made on its weights; None where one of these cannot be moved so."""
     op = producer(value)
     assert op is not None
@@ -68,8 +69,10 @@ def made_with(value: Value, move: Move) -> Any:
             return None
         a, lead = xt.attrs_of(op), move.rank - len(xt.shape_of(value))
         return move.stretched(_raised(op.operands[0], move.rank), a.axis + lead, a.times, a.size[0])
-    operands = [made_with(v, move) for v in op.operands] if _is_pointwise(op) else [None]
-    return None if any(v is None for v in operands) else rebuilt(op, operands)
+    if not _is_pointwise(op):
+        return None
+    operands = [made for v in op.operands if (made := made_with(v, move)) is not None]
+    return rebuilt(op, operands) if len(operands) == len(op.operands) else None
 
 
 def _is_pointwise(op: Operation) -> bool:
@@ -83,7 +86,7 @@ def _is_stored(op: Operation | None) -> bool:
     return op is not None and name_of(op) in ("weight", "constant")
 
 
-def _raised(x: Any, rank: int) -> Any:
+def _raised(x: Value, rank: int) -> Value:
     """`x` with dims of 1 in front, `rank` dims in all."""
     shape = xt.shape_of(x)
     return x if len(shape) in (0, rank) else xt.reshape(x, shape=(*[1] * (rank - len(shape)), *shape))
@@ -91,7 +94,7 @@ def _raised(x: Any, rank: int) -> Any:
 
 def permute(rank: int, perm: Sequence[int]) -> Move:
     """The transpose by `perm`."""
-    def stretched(x: Any, axis: int, times: int, size: int) -> Any:
+    def stretched(x: Value, axis: int, times: int, size: int) -> Value:
         return xt.stretch(xt.transpose(x, perm=perm), axis=list(perm).index(axis), times=times, size=(size,))
 
     return Move(rank, lambda x: xt.transpose(x, perm=perm), stretched)
@@ -99,11 +102,11 @@ def permute(rank: int, perm: Sequence[int]) -> Move:
 
 def pad_end(rank: int, axis: int, extra: int) -> Move:
     """`extra` elements more at the end of `axis`, whatever they decode to."""
-    def more(x: Any, n: Any) -> Any:
+    def more(x: Value, n: Dim) -> Value:
         high = tuple(n if d == axis else 0 for d in range(rank))
         return xt.pad(x, low=(0,) * rank, high=high) if n else x
 
-    def stretched(x: Any, along: int, times: int, size: int) -> Any:
+    def stretched(x: Value, along: int, times: int, size: int) -> Value:
         if along != axis:
             return xt.stretch(more(x, extra if xt.shape_of(x)[axis] != 1 else 0), axis=along, times=times, size=(size,))
         count = xt.shape_of(x)[axis]
@@ -114,12 +117,12 @@ def pad_end(rank: int, axis: int, extra: int) -> Move:
 
 def split(rank: int, axis: int, width: int) -> Move:
     """Dim `axis` as two, the second of `width`, which divides it."""
-    def plain(x: Any) -> Any:
+    def plain(x: Value) -> Value:
         shape = xt.shape_of(x)
         n = shape[axis]
         return xt.reshape(x, shape=(*shape[:axis], *((1, 1) if n == 1 else (n // width, width)), *shape[axis + 1:]))
 
-    def stretched(x: Any, along: int, times: int, size: int) -> Any:
+    def stretched(x: Value, along: int, times: int, size: int) -> Value | None:
         if along != axis:
             return xt.stretch(plain(x), axis=along + (along > axis), times=times, size=(size,))
         shape = xt.shape_of(x)
@@ -138,11 +141,11 @@ def merge(rank: int, axis: int, sizes: tuple[int, int]) -> Move:
     """Dims `axis` and the next one, of `sizes`, as one."""
     whole = sizes[0] * sizes[1]
 
-    def joined(x: Any) -> Any:
+    def joined(x: Value) -> Value:
         shape = xt.shape_of(x)
         return xt.reshape(x, shape=(*shape[:axis], symbolic.product(shape[axis:axis + 2]), *shape[axis + 2:]))
 
-    def plain(x: Any) -> Any:
+    def plain(x: Value) -> Value | None:
         outer, inner = (n == 1 for n in xt.shape_of(x)[axis:axis + 2])
         if inner and not outer and sizes[1] > 1:
             return xt.stretch(joined(x), axis=axis, times=sizes[1], size=(whole,))

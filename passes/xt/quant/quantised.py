@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
 from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.passes.xt.graph.match import array_of, dims_of, dtype_of, only_user
 from xcc.passes.xt.graph.rewrite import name_of, producer
+from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
+    from xcc.weights import WeightStore
 
 __all__ = ["MOVES", "Quantised", "Signs", "divided", "flat", "is_constant", "is_per_tensor", "number_of", "quantised",
            "rebuilt", "same_numbers", "shift", "with_sign"]
@@ -49,7 +54,7 @@ class Signs:
     floats: bool = False
 
     @staticmethod
-    def of(chip: Any) -> Signs:
+    def of(chip: Chip | None) -> Signs:
         if chip is None:
             return Signs()
         taken = {i.types[:2] for i in instructions_of(chip)}
@@ -83,7 +88,7 @@ def quantised(value: Value) -> Quantised | None:
     return None
 
 
-def _aligned(value: Value, rank: int) -> tuple[Any, ...]:
+def _aligned(value: Value, rank: int) -> tuple[Dim, ...]:
     """The dims of `value` as they broadcast to `rank` dims."""
     dims = dims_of(value)
     return (*[1] * (rank - len(dims)), *dims)
@@ -93,7 +98,7 @@ def is_per_tensor(q: Quantised) -> bool:
     return all(v is None or all(d == 1 for d in dims_of(v)) for v in (q.zero, q.scale))
 
 
-def same_numbers(a: Any, b: Any, weights: Any) -> bool:
+def same_numbers(a: Value, b: Value, weights: Any) -> bool:
     """Whether two values are one, or constants with equal elements; None stands for 0."""
     if a is b or (a is not None and b is not None and a == b):
         return True
@@ -101,7 +106,7 @@ def same_numbers(a: Any, b: Any, weights: Any) -> bool:
     return x is not None and y is not None and x.size == y.size and bool(np.all(x.reshape(-1) == y.reshape(-1)))
 
 
-def rebuilt(op: Operation, operands: Sequence[Any], **changed: Any) -> Any:
+def rebuilt(op: Operation, operands: Sequence[Value], **changed: Any) -> Value:
     """`op` on other operands, with some other attributes."""
     cls = op_class(op)
     assert cls is not None
@@ -122,7 +127,7 @@ def is_constant(value: Value) -> bool:
     return computed and len(op.operands) > 0 and all(map(is_constant, op.operands))
 
 
-def number_of(zero: Any, weights: Any) -> float | None:
+def number_of(zero: Value | None, weights: WeightStore | None) -> float | None:
     """The one number that a constant's elements are, 0 for None; else None."""
     found = np.zeros(1) if zero is None else array_of(zero, weights)
     if found is None or found.size == 0 or np.any(found != found.reshape(-1)[0]):
@@ -130,7 +135,7 @@ def number_of(zero: Any, weights: Any) -> float | None:
     return float(found.reshape(-1)[0])
 
 
-def flat(value: Value) -> Any:
+def flat(value: Value) -> Value:
     """A value of one element with rank 0."""
     return value if dims_of(value) == () else xt.reshape(value, shape=())
 
@@ -140,14 +145,14 @@ def shift(sign: str) -> int:
     return 128 if sign == "ui8" else -128
 
 
-def with_sign(values: Any, sign: str) -> Any:
+def with_sign(values: Value, sign: str) -> Value:
     """Bytes as bytes of the type `sign`, 128 more or less where it changes."""
     if dtype_of(values) == sign:
         return values
     return xt.convert(xt.add(xt.convert(values, dtype="i32"), xt.constant(np.asarray(shift(sign)), "i32")), dtype=sign)
 
 
-def divided(value: Value, scale: Any, first: bool = True) -> Any:
+def divided(value: Value, scale: Value, first: bool = True) -> Value | None:
     """value / scale with the division in the factors that make `value`; None unless it is all integers times factors.
 
     value: f32. scale: rank 0, positive.
@@ -170,8 +175,8 @@ def divided(value: Value, scale: Any, first: bool = True) -> Any:
                 return xt.mul(x, xt.div(factor, scale))
         return None
     if name in ("add", "maximum", "minimum"):
-        parts = [divided(v, scale, first=False) for v in op.operands]
-        return None if any(p is None for p in parts) else rebuilt(op, parts)
+        parts = [d for v in op.operands if (d := divided(v, scale, first=False)) is not None]
+        return rebuilt(op, parts) if len(parts) == len(op.operands) else None
     if name in ("reshape", "transpose", "broadcast"):
         inner = divided(op.operands[0], scale, first=False)
         return None if inner is None else rebuilt(op, [inner])

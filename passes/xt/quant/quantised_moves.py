@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
-from xcc.passes.xt.graph.match import dims_of, dtype_of, no_match
+from xcc.passes.xt.graph.match import NoMatch, dims_of, dtype_of, no_match
 from xcc.passes.xt.graph.rewrite import at, name_of
 from xcc.passes.xt.quant.quantised import (
     MOVES,
@@ -22,16 +22,19 @@ from xcc.passes.xt.quant.quantised import (
     with_sign,
 )
 
+if TYPE_CHECKING:
+    from xcc.weights import WeightStore
+
 __all__ = ["QuantisedMoves"]
 
 
 class QuantisedMoves:
     """Rules for ops between contractions; `weights` holds the numbers of constants."""
 
-    def __init__(self, weights: Any) -> None:
+    def __init__(self, weights: WeightStore | None) -> None:
         self.weights = weights
 
-    def move(self, op: Operation) -> Any:
+    def move(self, op: Operation) -> Value | None | NoMatch:
         """move(dequantize(x)) as dequantize(move(x)), the maximum of windows too."""
         if name_of(op) == "reduce_window" and attrs_of(op).kind != "max":
             return None
@@ -49,7 +52,7 @@ class QuantisedMoves:
         moved = rebuilt(op, [q.values for q in made if q is not None])
         return xt.dequantize(moved, first.scale, first.zero, axis=0)
 
-    def repeated(self, op: Operation) -> Any:
+    def repeated(self, op: Operation) -> Value | None | NoMatch:
         """quantize(dequantize(x)) with equal scales and zero points as x."""
         x, scale, zero = grouped_operands(op)
         q = quantised(x)
@@ -58,7 +61,7 @@ class QuantisedMoves:
         same = same_numbers(q.scale, scale, self.weights) and same_numbers(q.zero, zero, self.weights)
         return q.values if same and is_per_tensor(q) else no_match(op, "scale or zero point changes")
 
-    def with_sign(self, op: Operation, wanted: str) -> Any:
+    def with_sign(self, op: Operation, wanted: str) -> Value | None:
         """A quantize that makes bytes of the other sign: the sign changes there, and for all who read it."""
         x, scale, zero = grouped_operands(op)
         a = attrs_of(op)
@@ -69,7 +72,7 @@ class QuantisedMoves:
         self._change_readers(op.results[0], new, wanted)
         return with_sign(new, a.dtype)
 
-    def _change_readers(self, old: Value, new: Any, wanted: str) -> None:
+    def _change_readers(self, old: Value, new: Value, wanted: str) -> None:
         """`new` is `old` with the other sign: readers that can take it do."""
         for reader in [use.owner.operation for use in old.uses]:
             name = name_of(reader)

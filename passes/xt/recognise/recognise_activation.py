@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.passes.xt.graph.match import dims_of, factors, no_match, number
 from xcc.passes.xt.graph.rewrite import name_of, producer, same_type
 
+if TYPE_CHECKING:
+    from xcc.passes.xt.graph.match import NoMatch
 
-def gelu(op: Operation) -> Any:
+
+def gelu(op: Operation) -> Value | NoMatch | None:
     """0.5 * x * (1 + erf(x / sqrt 2)), or with tanh(sqrt(2/pi) * (x + 0.044715 x^3)), in any order -> gelu(x)."""
     constant, rest = factors(op.results[0])
     if len(rest) != 2:
@@ -33,7 +36,7 @@ def gelu(op: Operation) -> Any:
     return None
 
 
-def _one_plus(value: Value) -> Any:
+def _one_plus(value: Value) -> Operation | None:
     """The op that makes y where value = 1 + y."""
     op = producer(value, "add")
     if op is None:
@@ -44,7 +47,7 @@ def _one_plus(value: Value) -> Any:
     return None
 
 
-def _is_cubic(constant: float, values: list[Any], x: Any) -> bool:
+def _is_cubic(constant: float, values: list[Value], x: Value) -> bool:
     if not _near(constant, math.sqrt(2 / math.pi)):
         return False
     if len(values) == 1:
@@ -58,7 +61,7 @@ def _is_cubic(constant: float, values: list[Any], x: Any) -> bool:
     return False
 
 
-def _is_power(value: Value, x: Any, n: int) -> bool:
+def _is_power(value: Value, x: Value, n: int) -> bool:
     constant, values = factors(value)
     return _near(constant, 0.044715) and values == [x] * n
 
@@ -67,7 +70,7 @@ def _near(a: float, b: float) -> bool:
     return abs(a - b) <= 1e-3 * abs(b)
 
 
-def sigmoid(op: Operation) -> Any:
+def sigmoid(op: Operation) -> Value | None:
     """reciprocal(1 + exp(-x)), 1 / (1 + exp(-x)) -> sigmoid(x); y / (1 + exp(-x)) -> y * sigmoid(x)."""
     top, bottom = (None, op.operands[0]) if name_of(op) == "reciprocal" else tuple(op.operands)
     power = _one_plus(bottom)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
@@ -13,6 +13,9 @@ from xcc.passes.xt.graph.match import NoMatch, dims_of, dtype_of, no_match, numb
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.passes.xt.recognise.recognise_mask import HIDDEN, read_mask
 from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.weights import WeightStore
 
 ABSORBING = -1e30       # x plus a number at most this negative is that number, for scores of any size that occurs
 
@@ -33,10 +36,10 @@ class _Scores:
 class Attention:
     """The pattern; `weights` holds the tables that masks may be."""
 
-    def __init__(self, weights: Any) -> None:
+    def __init__(self, weights: WeightStore | None) -> None:
         self.weights = weights
 
-    def __call__(self, op: Operation) -> Any:
+    def __call__(self, op: Operation) -> Value | NoMatch | None:
         """dot_general(softmax(dot_general(q, k) * scale + mask), v) -> attention(q, k, v, mask)."""
         found = self._softmax(op)
         if found is None:
@@ -55,7 +58,7 @@ class Attention:
             return scores
         return self._build(op, scores, rank)
 
-    def _softmax(self, op: Operation) -> tuple[Any, bool] | None:
+    def _softmax(self, op: Operation) -> tuple[Operation, bool] | None:
         """The softmax that makes the weights, and whether a guard turns the NaN of empty rows into 0."""
         value, guarded = op.operands[0], False
         for _ in range(4):
@@ -73,7 +76,7 @@ class Attention:
                 return (inner, guarded) if name_of(inner) == "softmax" else None
         return None
 
-    def _scores(self, value: Value, guarded: bool, root: Any) -> _Scores | NoMatch:
+    def _scores(self, value: Value, guarded: bool, root: Operation) -> _Scores | NoMatch:
         s = _Scores()
         while True:
             op = producer(value)
@@ -97,15 +100,15 @@ class Attention:
             elif scale is not None:
                 s.scale, value = s.scale * scale[1], scale[0]
             elif name in ("add", "select") and not s.softcap and s.scale == 1:
-                before = value
-                value = self._masked(s, op, guarded)
-                if isinstance(value, NoMatch):
-                    return value
-                assert value != before
+                below = self._masked(s, op, guarded)
+                if isinstance(below, NoMatch):
+                    return below
+                assert below != value
+                value = below
             else:
                 return no_match(root, f"the scores come from {op.name}")
 
-    def _masked(self, s: _Scores, op: Operation, guarded: bool) -> Any:
+    def _masked(self, s: _Scores, op: Operation, guarded: bool) -> Value | NoMatch:
         """Takes the mask that `op` applies into `s`; gives the scores below it."""
         pair = self._mask_of(op)
         if isinstance(pair, NoMatch):
@@ -129,7 +132,7 @@ class Attention:
             s.masks.append(mask)
         return x
 
-    def _mask_of(self, op: Operation) -> Any:
+    def _mask_of(self, op: Operation) -> tuple[Value, Value, float] | NoMatch:
         """(scores, mask, what hidden scores become) of add(scores, mask) or select(mask, scores, fill)."""
         if name_of(op) == "select":
             fill = number(op.operands[2])
@@ -141,7 +144,7 @@ class Attention:
                 return x, mask, -float("inf")
         return no_match(op, "neither operand is the product of queries and keys")
 
-    def _build(self, op: Operation, s: _Scores, rank: int) -> Any:
+    def _build(self, op: Operation, s: _Scores, rank: int) -> Value | NoMatch:
         a, b = attrs_of(op), attrs_of(s.product)
         batch = rank - 2
         v_order = (*a.rhs_batch, *a.rhs_contract, *_free(op.operands[1], a.rhs_batch, a.rhs_contract))
@@ -170,7 +173,7 @@ class Attention:
         return out if dtype_of(out) == dtype_of(op.results[0]) else xt.convert(out, dtype=dtype_of(op.results[0]))
 
 
-def shared_heads(op: Operation) -> Any:
+def shared_heads(op: Operation) -> Value | NoMatch:
     """attention(q, k, v) whose k and v are heads that were repeated -> attention of those heads."""
     q, k, v, *mask = op.operands
     own = _shared_heads(k, v)
@@ -179,7 +182,7 @@ def shared_heads(op: Operation) -> Any:
     return xt.attention(q, *own, *mask, **vars(attrs_of(op)))
 
 
-def _together(masks: list[Any]) -> Any:
+def _together(masks: list[Value]) -> Value | None:
     """One mask of several that are added; None where there are none."""
     if len(masks) < 2:
         return masks[0] if masks else None
@@ -189,7 +192,7 @@ def _together(masks: list[Any]) -> Any:
     return total
 
 
-def _guards_only(softmax: Any) -> bool:
+def _guards_only(softmax: Operation) -> bool:
     """Whether the softmax has no users but the guard: its test and its select."""
     return {use.owner.name for use in softmax.results[0].uses} <= {"xt.is_nan", "xt.select"}
 
@@ -216,11 +219,11 @@ def _leads_to_product(value: Value) -> bool:
     return False
 
 
-def _free(x: Any, batch: tuple[int, ...], contract: tuple[int, ...]) -> list[int]:
+def _free(x: Value, batch: tuple[int, ...], contract: tuple[int, ...]) -> list[int]:
     return [d for d in range(len(dims_of(x))) if d not in (*batch, *contract)]
 
 
-def _operand(value: Value, order: tuple[int, ...]) -> tuple[Any, float]:
+def _operand(value: Value, order: tuple[int, ...]) -> tuple[Value, float]:
     """(x, c) where c * x is `value` with its dims in `order`; x lies before scales and transposes."""
     scale = 1.0
     while True:
@@ -236,7 +239,7 @@ def _operand(value: Value, order: tuple[int, ...]) -> tuple[Any, float]:
     return value, scale
 
 
-def _shared_heads(k: Any, v: Any) -> tuple[Any, Any]:
+def _shared_heads(k: Value, v: Value) -> tuple[Value, Value]:
     """k and v before each head was repeated for a group of query heads, when both were alike."""
     first, second = _before_repeat(k), _before_repeat(v)
     if first is None or second is None or dims_of(first)[1] != dims_of(second)[1]:
@@ -244,7 +247,7 @@ def _shared_heads(k: Any, v: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def _before_repeat(x: Any) -> Any:
+def _before_repeat(x: Value) -> Value | None:
     """[b, h, s, d] behind [b, h, 1, s, d] -> broadcast [b, h, g, s, d] -> reshape [b, h*g, s, d]; else None."""
     merged = producer(x, "reshape")
     wide = producer(merged.operands[0], "broadcast") if merged is not None else None

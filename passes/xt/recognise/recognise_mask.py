@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from xcc.dialects.xt.types import is_float
 from xcc.passes.xt.graph.match import array_of, count_of, dims_of, dtype_of, number
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.symbolic import Dim
+
+if TYPE_CHECKING:
+    from xcc.weights import WeightStore
 
 __all__ = ["Mask", "read_mask"]
 
@@ -33,7 +36,7 @@ class Mask:
     never_empty: bool = True
 
 
-def read_mask(value: Value, weights: Any) -> Mask:
+def read_mask(value: Value, weights: WeightStore | None) -> Mask:
     """The mask `value` of scores [..., queries, keys]: i1 keeps where true, a float is added."""
     array = array_of(value, weights)
     if array is not None:
@@ -45,7 +48,7 @@ def read_mask(value: Value, weights: Any) -> Mask:
     return Mask("some", value, never_empty=is_float(dtype_of(value)) and _finite(value))
 
 
-def _read_array(value: Value, array: Any) -> Mask:
+def _read_array(value: Value, array: np.ndarray[Any, Any]) -> Mask:
     logical = array.dtype == bool
     rows = array.astype(np.float64) if not logical else np.where(array, 0.0, -np.inf)
     if not np.any(rows):
@@ -60,7 +63,7 @@ def _read_array(value: Value, array: Any) -> Mask:
     return Mask("some", value, never_empty=never_empty)
 
 
-def _kept(value: Value) -> Any:
+def _kept(value: Value) -> Value | None:
     """The condition under which a score stays as it is and else is hidden; None when the mask is no such choice."""
     if dtype_of(value) == "i1":
         return value
@@ -73,7 +76,7 @@ def _kept(value: Value) -> Any:
     return op.operands[0] if yes == 0 and no is not None and no <= HIDDEN else None
 
 
-def _diagonal(kept: Any) -> Dim | None:
+def _diagonal(kept: Value) -> Dim | None:
     """c where `kept` is key <= query + c, from comparisons of index ramps; else None."""
     op = producer(kept)
     if op is None:

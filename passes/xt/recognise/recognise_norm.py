@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
@@ -10,8 +10,11 @@ from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.xt.graph.match import dims_of, dtype_of, mean_of, no_match, number, positive, single
 from xcc.passes.xt.graph.rewrite import name_of, producer, same_type
 
+if TYPE_CHECKING:
+    from xcc.passes.xt.graph.match import NoMatch
 
-def softmax(op: Operation) -> Any:
+
+def softmax(op: Operation) -> Value | NoMatch | None:
     """div(e, reduce_sum(e)), e = exp(sub(x, reduce_max(x))) over one axis -> softmax(x)."""
     e, total = op.operands
     if name_of(op) == "mul":
@@ -34,7 +37,7 @@ def softmax(op: Operation) -> Any:
     return xt.softmax(x, axis=axes[0][0])
 
 
-def rms_norm(op: Operation) -> Any:
+def rms_norm(op: Operation) -> Value | NoMatch | None:
     """x * rsqrt(mean(x*x) + eps), also as a division by the root -> rms_norm(x); over a centred x, layer_norm."""
     found = _root(op)
     if found is None:
@@ -60,7 +63,7 @@ def rms_norm(op: Operation) -> Any:
     return xt.rms_norm(x, axes=mean[1], eps=e)
 
 
-def _root(op: Operation) -> tuple[Any, Any] | None:
+def _root(op: Operation) -> tuple[Value, Value] | None:
     """(x, v) where op = x / sqrt(v)."""
     a, b = op.operands
     if name_of(op) == "div":
@@ -82,14 +85,14 @@ def _root(op: Operation) -> tuple[Any, Any] | None:
     return None
 
 
-def _is_square(value: Value, x: Any) -> bool:
+def _is_square(value: Value, x: Value) -> bool:
     op = producer(value)
     if op is None or name_of(op) not in ("mul", "pow") or op.operands[0] != x:
         return False
     return bool(op.operands[1] == x) if name_of(op) == "mul" else number(op.operands[1]) == 2
 
 
-def affine(op: Operation) -> Any:
+def affine(op: Operation) -> Value | None | NoMatch:
     """mul(norm(x), scale) -> norm(x, scale); add(layer_norm(x, scale), bias) -> layer_norm(x, scale, bias)."""
     for y, extra in (tuple(op.operands), tuple(op.operands)[::-1]):
         norm = single(y, "rms_norm", "layer_norm")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.graph.rewrite import blocks_of, dim_bounds
@@ -17,7 +16,7 @@ from xcc.symbolic import Dim, Expr, bare_symbol, sym
 __all__ = ["spread_batch"]
 
 
-def spread_batch(module: Any, main: Any, ranks: int) -> Dim | None:
+def spread_batch(module: Module, main: Operation, ranks: int) -> Dim | None:
     """The size of the whole batch, the first dim of the first input that has dims; None where it does not divide.
 
     A symbol ``batch`` becomes ``2*batch`` everywhere: from here on it is what one of two ranks has.
@@ -39,7 +38,7 @@ def spread_batch(module: Any, main: Any, ranks: int) -> Dim | None:
     return whole
 
 
-def _replace(module: Any, env: Mapping[Expr, Dim]) -> None:
+def _replace(module: Module, env: Mapping[Expr, Dim]) -> None:
     """Each dim of types and attributes with `env` put in."""
     for block in blocks_of(module):
         for v in block.arguments:
@@ -64,13 +63,13 @@ def _replace(module: Any, env: Mapping[Expr, Dim]) -> None:
             xt.dims_attr([symbolic.replace(d, env) for d in pair]) for pair in pairs])
 
 
-def _retype(value: Any, env: Mapping[Expr, Dim]) -> None:
+def _retype(value: Value, env: Mapping[Expr, Dim]) -> None:
     new = _replaced(value.type, env)
     if new != value.type:
         value.set_type(new)
 
 
-def _replaced(t: Any, env: Mapping[Expr, Dim]) -> Any:
+def _replaced(t: Type, env: Mapping[Expr, Dim]) -> Type:
     if not isinstance(t, ir.RankedTensorType):
         return t
     kind = TensorType.of(t)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.passes.xt.graph.rewrite import producer
 
 __all__ = ["caches"]
 
 
-def caches(main: Any) -> dict[int, int]:
+def caches(main: Operation) -> dict[int, int]:
     """The input, by number, of each output that takes its place in the next run."""
     block = main.regions[0].blocks[0]
     out = {n: i for n, i in enumerate(xt.updated_arguments(main)) if i is not None}

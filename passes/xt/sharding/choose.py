@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from xcc._mlir import Operation, Value
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.sharding.cost import Costs, best_move
 from xcc.passes.xt.sharding.factors import Strategy
@@ -220,7 +221,7 @@ class Search:
             results.append(p)
         return _State(total, have, before=state), tuple(results)
 
-    def _arguments(self, have: dict[int, int]) -> dict[Any, Placement]:
+    def _arguments(self, have: dict[int, int]) -> dict[Value, Placement]:
         """Where arguments lie; what nothing uses of what the model holds is whole."""
         whole = self.live.number((WHOLE,))
         return {v: self.live.placements[have.get(_held(self.numbers[v]), whole)][0] if p == ANY else p
@@ -229,7 +230,7 @@ class Search:
     def _reads_weights(self, site: Site) -> bool:
         return any(self.sites.is_free(v) and self.sizes[self.numbers[v]] > self.light[1] for v in site.operands)
 
-    def _partials(self) -> dict[Any, set[str]]:
+    def _partials(self) -> dict[Value, set[str]]:
         """How values may be partial."""
         out: dict[Any, set[str]] = {}
         for site in self.work:
@@ -253,12 +254,12 @@ class Search:
                 out.append(Strategy(operands, (partial(combine),) * len(site.results)))
         return out
 
-    def _parts(self, strategies: Mapping[Any, Strategy], results: Sequence[Placement],
+    def _parts(self, strategies: Mapping[Operation, Strategy], results: Sequence[Placement],
                ) -> dict[tuple[str, Placement], int]:
         """The parts of weights that a rank holds, and their bytes."""
         parts: dict[tuple[str, Placement], int] = {}
 
-        def visit(value: Any, p: Placement) -> None:
+        def visit(value: Value, p: Placement) -> None:
             site = self.sites.maker[value]
             way = self.free.best(value, p)[1]
             if way is None:

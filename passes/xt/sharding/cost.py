@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, log2, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import COLLECTIVES
@@ -14,6 +14,9 @@ from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.sharding.factors import OpView
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
 from xcc.runtime.mesh import Mesh
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["Costs", "Move", "best_move", "costs_of"]
 
@@ -113,7 +116,7 @@ class Costs:
         return Move(source, kind, self.collective(kind, nbytes))
 
 
-def costs_of(chip: Any, mesh: Mesh, axes: Sequence[str], bounds: dict[str, tuple[int, int]]) -> Costs:
+def costs_of(chip: Chip | None, mesh: Mesh, axes: Sequence[str], bounds: dict[str, tuple[int, int]]) -> Costs:
     """Those of a group over `axes`: along the last axes of a mesh neighbours are on one machine, up to as many ranks as
     it has chips."""
     outermost = min(mesh.names.index(axis) for axis in axes)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
@@ -60,7 +61,7 @@ class Divider:
         for op in reversed(self.replaced):
             op.erase()
 
-    def _local_type(self, value: Any, p: Placement) -> TensorType:
+    def _local_type(self, value: Value, p: Placement) -> TensorType:
         t = self.types[value]
         return t.with_shape(local_shape(t.shape, p, self.mover.ranks))
 
@@ -76,7 +77,7 @@ class Divider:
         for v, new, p in zip(site.results, results, s.results, strict=True):
             self.forms[v], self.have[v] = {p: new}, (p,)
 
-    def _built(self, site: Site, s: Strategy, operands: Sequence[Any]) -> tuple[Any, ...]:
+    def _built(self, site: Site, s: Strategy, operands: Sequence[Value]) -> tuple[Value, ...]:
         """The op on this rank's parts."""
         cls, a = xt.op_class(site.op), Attrs(**vars(xt.attrs_of(site.op)))
         assert cls is not None
@@ -100,7 +101,7 @@ class Divider:
                 out[0].owner.operation.attributes[name] = site.op.attributes[name]
         return tuple(out)
 
-    def form(self, value: Any, p: Placement) -> Any:
+    def form(self, value: Value, p: Placement) -> Value:
         """`value` in placement `p`, built here where it is not there yet."""
         if self.sites.is_free(value):
             return self._free(value, p)
@@ -114,7 +115,7 @@ class Divider:
         self.have[value] = moved(self.have[value], p)
         return forms[p]
 
-    def _free(self, value: Any, p: Placement) -> Any:
+    def _free(self, value: Value, p: Placement) -> Value:
         """A value of weights and constants."""
         if p == WHOLE:
             return value
@@ -130,7 +131,7 @@ class Divider:
                 forms[p] = self._built(site, way, operands)[site.results.index(value)]
         return forms[p]
 
-    def _source(self, site: Site, p: Placement, way: Strategy) -> Any:
+    def _source(self, site: Site, p: Placement, way: Strategy) -> Value:
         """This rank's part of a weight or a constant."""
         name, t = site.view.name, self._local_type(site.results[0], p)
         if name == "constant":

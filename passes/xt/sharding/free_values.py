@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.passes.xt.sharding.cost import Costs
 from xcc.passes.xt.sharding.factors import Strategy
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
@@ -37,10 +38,10 @@ class FreeValues:
         self.sites, self.costs, self.wanted = sites, costs, wanted
         self.known: dict[tuple[Any, Placement], tuple[float, Strategy | None]] = {}
 
-    def seconds(self, value: Any, p: Placement) -> float:
+    def seconds(self, value: Value, p: Placement) -> float:
         return self.best(value, p)[0]
 
-    def best(self, value: Any, p: Placement) -> tuple[float, Strategy | None]:
+    def best(self, value: Value, p: Placement) -> tuple[float, Strategy | None]:
         """The cost, and the way in which the op that makes `value` makes it so; None where it makes the whole, of
         which each rank takes its part."""
         key = (value, p)
@@ -48,7 +49,7 @@ class FreeValues:
             self.known[key] = (inf, None) if p.kind == "partial" else self._best(self.sites.maker[value], value, p)
         return self.known[key]
 
-    def _best(self, site: Site, value: Any, p: Placement) -> tuple[float, Strategy | None]:
+    def _best(self, site: Site, value: Value, p: Placement) -> tuple[float, Strategy | None]:
         number = site.results.index(value)
         if site.view.name == "weight":
             return self._weight(site, p)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, exact, local_shape
 from xcc.symbolic import Dim, floordiv
@@ -23,7 +24,7 @@ class Mover:
     ranks: int
     place: int
 
-    def moved(self, kind: str, x: Any, source: Placement, target: Placement, whole: Sequence[Dim]) -> Any:
+    def moved(self, kind: str, x: Value, source: Placement, target: Placement, whole: Sequence[Dim]) -> Value:
         """`x`, this rank's array of a value of shape `whole`, in placement `target`; see Costs.move for `kind`."""
         if kind == "slice":
             return self.part(x, target)
@@ -36,7 +37,7 @@ class Mover:
         gathered = self._gathered(x, source, whole)
         return gathered if target == WHOLE else self.part(gathered, target)
 
-    def part(self, x: Any, target: Placement) -> Any:
+    def part(self, x: Value, target: Placement) -> Value:
         """This rank's part of a whole value."""
         shape = xt.shape_of(x)
         apart, d = _apart(shape, target, 1)
@@ -46,12 +47,12 @@ class Mover:
                       limits=[size * (self.place + 1) if i == d else n for i, n in enumerate(apart)])
         return _reshaped(x, local_shape(shape, target, self.ranks))
 
-    def _gathered(self, x: Any, source: Placement, whole: Sequence[Dim]) -> Any:
+    def _gathered(self, x: Value, source: Placement, whole: Sequence[Dim]) -> Value:
         apart, d = _apart(whole, source, self.ranks)
         got = xt.all_gather(_reshaped(x, apart), axes=(self.axis,), dim=d, ranks=self.ranks)
         return _reshaped(got, whole)
 
-    def _scattered(self, x: Any, combine: str, target: Placement) -> Any:
+    def _scattered(self, x: Value, combine: str, target: Placement) -> Value:
         shape = xt.shape_of(x)
         apart, d = _apart(shape, target, 1)
         got = xt.reduce_scatter(_reshaped(x, apart), axes=(self.axis,), dim=d, ranks=self.ranks, combine=combine)
@@ -78,7 +79,7 @@ def _apart(shape: Sequence[Dim], p: Placement, ranks: int) -> tuple[tuple[Dim, .
             *shape[p.dim + 1:]), p.dim + 1
 
 
-def _reshaped(x: Any, shape: Sequence[Dim]) -> Any:
+def _reshaped(x: Value, shape: Sequence[Dim]) -> Value:
     return x if tuple(xt.shape_of(x)) == tuple(shape) else xt.reshape(x, shape=shape)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.diagnostics import counted
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Report:
     nbytes: int
 
 
-def named(value: Any) -> str:
+def named(value: Value) -> str:
     """What makes `value`, by its node's name."""
     owner = value.owner
     if isinstance(owner, ir.Block):

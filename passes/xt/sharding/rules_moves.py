@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, Strategy, rule
 from xcc.passes.xt.sharding.placement import exact
 from xcc.passes.xt.sharding.rules_pointwise import broadcast_factors
 from xcc.symbolic import Dim, floordiv
+
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
 
 MOVED = ((0,),)
 
@@ -108,7 +111,7 @@ def slice_(v: OpView) -> Rule:
     return Rule(tuple(out), MOVED, keeps=True, local=_local_slice)
 
 
-def _local_slice(a: Any, v: OpView, s: Strategy, ranks: int) -> None:
+def _local_slice(a: Attrs, v: OpView, s: Strategy, ranks: int) -> None:
     """A split dim has as many segments as before, each shorter."""
     if s.results[0].kind == "split":
         d = s.results[0].dim

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, Strategy, rule
 from xcc.passes.xt.sharding.placement import exact
 from xcc.passes.xt.sharding.rules_pointwise import aligned
+
+if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
 
 FILTERS = {"OIHW": (0, 1), "HWIO": (-1, -2), "OHWI": (0, -1)}
 """Where output and input channels are."""
@@ -45,7 +48,7 @@ def convolution(v: OpView) -> Rule:
     return Rule(tuple(out), ((0,), (1,)), local=_local_groups)
 
 
-def _local_groups(a: Any, v: OpView, s: Strategy, ranks: int) -> None:
+def _local_groups(a: Attrs, v: OpView, s: Strategy, ranks: int) -> None:
     if a.groups != 1 and s.operands[1].kind == "split":
         a.groups //= ranks
 

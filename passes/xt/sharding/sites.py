@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from xcc._mlir import Operation
+from xcc._mlir import Block, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.xt.graph.rewrite import read_others
 from xcc.passes.xt.sharding.factors import OpView, Rule, Strategy, rule_of, same_factor, strategy_of
@@ -39,7 +39,7 @@ class Site:
     def whole(self) -> Strategy:
         return Strategy((WHOLE,) * len(self.operands), (WHOLE,) * len(self.results))
 
-    def reads(self, values: Mapping[Any, Any]) -> None:
+    def reads(self, values: Mapping[Value, Value]) -> None:
         """The op reads these values in the place of others, inside its regions, too."""
         changed = {old: new for old, new in values.items() if old != new}
         if changed:
@@ -49,7 +49,7 @@ class Site:
 class Sites:
     """The ops of `block` but its last, in order, and what is known of its values."""
 
-    def __init__(self, block: Any, ranks: int) -> None:
+    def __init__(self, block: Block, ranks: int) -> None:
         self.block, self.ranks = block, ranks
         self.all: list[Site] = []
         self.maker: dict[Any, Site] = {}
@@ -75,10 +75,10 @@ class Sites:
         for v in dict.fromkeys(operands):
             self.users.setdefault(v, []).append(site)
 
-    def is_free(self, value: Any) -> bool:
+    def is_free(self, value: Value) -> bool:
         return value in self.maker and self.maker[value].free
 
-    def propagate(self, more: Iterable[tuple[Any, Placement]] = ()) -> None:
+    def propagate(self, more: Iterable[tuple[Value, Placement]] = ()) -> None:
         """Fills in the sites' strategies, from what each op can do by itself, and the placements `more` of values."""
         work: list[tuple[Any, Placement]] = []
         for site in self.all:
@@ -97,7 +97,7 @@ class Sites:
         for site in self.all:
             site.strategies = {site.whole: None, **site.strategies}
 
-    def _carried(self, site: Site, value: Any, placement: Placement) -> list[Strategy]:
+    def _carried(self, site: Site, value: Value, placement: Placement) -> list[Strategy]:
         """What `site` can do when `value` is split so."""
         out = []
         for factor in site.rule.factors:
@@ -110,7 +110,7 @@ class Sites:
                     out.append(s)
         return out
 
-    def _enter(self, site: Site, s: Strategy, work: list[tuple[Any, Placement]]) -> None:
+    def _enter(self, site: Site, s: Strategy, work: list[tuple[Value, Placement]]) -> None:
         pairs = list(zip((*site.operands, *site.results), (*s.operands, *s.results), strict=True))
         if s in site.strategies or not all(self._room(v, p) for v, p in pairs):
             return
@@ -118,13 +118,13 @@ class Sites:
         for v, p in pairs:
             self._note(v, p, work)
 
-    def _room(self, value: Any, p: Placement) -> bool:
+    def _room(self, value: Value, p: Placement) -> bool:
         """Whether `p` is known of `value`, or may be looked at, too."""
         known = self.ways.get(value, {})
         return p.kind != "split" or p in known or p.segments == 1 or \
             len(known) < MOST and sum(k.dim == p.dim for k in known) < MOST_OF_DIM
 
-    def _note(self, value: Any, p: Placement, work: list[tuple[Any, Placement]]) -> None:
+    def _note(self, value: Value, p: Placement, work: list[tuple[Value, Placement]]) -> None:
         known = self.ways.setdefault(value, {})
         if p.kind == "split" and p not in known:
             known[p] = None
@@ -135,12 +135,12 @@ class Sites:
         return sum({s.view.a.name: nbytes(s.view.results[0]) for s in self.all if s.view.name == "weight"}.values())
 
 
-def captured(op: Any) -> list[Any]:
+def captured(op: Operation) -> list[Value]:
     """The values from outside that the regions of `op` use."""
     inside: set[Any] = set()
     used: dict[Any, None] = {}
 
-    def visit(block: Any) -> None:
+    def visit(block: Block) -> None:
         inside.update(block.arguments)
         for inner in block.operations:
             used.update(dict.fromkeys(inner.operation.operands))

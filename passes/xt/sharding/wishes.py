@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
@@ -25,7 +24,7 @@ def _text(wish: Wish) -> str:
     return f"shard '{wish[0]}={f'{wish[1]}:{wish[2]}' if wish[1] else 'whole'}'"
 
 
-def check_wishes(module: Any, mesh: Mesh, wishes: tuple[Wish, ...]) -> None:
+def check_wishes(module: Module, mesh: Mesh, wishes: tuple[Wish, ...]) -> None:
     """UserError for a wish that nothing is named by, or of an axis that there is not."""
     main = main_of(module)
     names = {xt.attrs_of(op).name for op in walk_ops(module) if op.name == "xt.weight"}
@@ -62,7 +61,7 @@ def wished(wishes: Sequence[Wish], axis: str, ranks: int, name: str, t: TensorTy
     return split(dim)
 
 
-def name_of_value(op: Any, where: str, n: int) -> str:
+def name_of_value(op: Operation, where: str, n: int) -> str:
     """What argument or result `n` of the function `op` is called."""
     if where not in op.attributes:
         return ""

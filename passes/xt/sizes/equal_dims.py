@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Block, Module, Operation, ir
+from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.bounds import Bounds, interval, number
 from xcc.dialects import xt
 from xcc.passes.xt.graph.op_graph import short_name
@@ -158,7 +158,7 @@ def _given_for(block: Block, results: Any) -> list[Pair]:
     return pairs
 
 
-def _symbols(values: Iterable[Any]) -> set[str]:
+def _symbols(values: Iterable[Value]) -> set[str]:
     return {s for v in values for d in xt.shape_of(v) for s in symbolic.symbols_of(d)}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from xcc._mlir import arith_d, ir, linalg_d, tensor_d
+from xcc._mlir import AffineExpr, AffineMap, Type, Value, arith_d, ir, linalg_d, tensor_d
 from xcc.passes.xt_to_linalg.build.dims import DimEmitter
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, stored
 from xcc.passes.xt_to_linalg.build.view import (
@@ -31,11 +31,11 @@ class Builder:
     def __init__(self, dim: DimEmitter) -> None:
         self.dim = dim
 
-    def empty(self, dims: Sequence[Dim], dtype: Any) -> Any:
+    def empty(self, dims: Sequence[Dim], dtype: Type) -> Value:
         sizes = [d if isinstance(d, int) else self.dim(d) for d in dims]
         return tensor_d.empty(sizes, stored(dtype))
 
-    def fill(self, dims: Sequence[Dim], dtype: Any, value: float | int) -> Any:
+    def fill(self, dims: Sequence[Dim], dtype: Type, value: float | int) -> Value:
         """A tensor of one value: the start of a reduction."""
         scalar, init = constant(dtype, value), self.empty(dims, dtype)
         op = linalg_d.FillOp([init.type], [scalar], [init])
@@ -44,8 +44,8 @@ class Builder:
             linalg_d.YieldOp([block.arguments[0]])
         return op.operation.results[0]
 
-    def generic(self, loops: Sequence[Dim], outs: Sequence[tuple[Any, Sequence[Any]]], reads: Sequence[Read],
-                body: Body, reduction: Sequence[int] = ()) -> list[Any]:
+    def generic(self, loops: Sequence[Dim], outs: Sequence[tuple[Value, Sequence[AffineExpr]]], reads: Sequence[Read],
+                body: Body, reduction: Sequence[int] = ()) -> list[Value]:
         """One linalg.generic over `loops`; those in `reduction` are reduction loops.
 
         `outs` gives (initial tensor, coordinates over the loops). `reads` gives views with the expanded coordinates
@@ -54,8 +54,8 @@ class Builder:
         `tensor.empty` operand that only states its size.
         """
         n = len(loops)
-        operands: list[Any] = []
-        maps: list[Any] = []
+        operands: list[Value] = []
+        maps: list[AffineMap] = []
         slots: list[int | View] = []
         for view, coords in reads:
             if view.is_splat:
@@ -70,6 +70,7 @@ class Builder:
             at = next((i for i, (o, k) in enumerate(zip(operands, maps, strict=True)) if o == view.source and k == m),
                       None)
             if at is None:
+                assert view.source is not None
                 at = len(operands)
                 operands.append(view.source)
                 maps.append(m)
@@ -99,14 +100,14 @@ class Builder:
         """A view that ends before its source does, as a value of its own: a loop has the size of what it indexes."""
         loops = expand_dims(view.dims, view.splits)
 
-        def body(_: list[Any]) -> Any:
+        def body(_: list[Any]) -> Value:
             index = [loop_index(i) for i in range(len(loops))]
             return tensor_d.extract(view.source, ssa_coordinates(view.exprs, index))
 
         out = self.generic(loops, [(self.empty(loops, view.dtype), identity_exprs(len(loops)))], [], body)[0]
         return View.of_split(out, view.dims, view.dtype, view.splits)
 
-    def pointwise(self, dims: Sequence[Dim], dtype: Any, inputs: Sequence[View], body: Body) -> View:
+    def pointwise(self, dims: Sequence[Dim], dtype: Type, inputs: Sequence[View], body: Body) -> View:
         """A parallel generic over `dims`; the inputs broadcast to it. Loops follow a split that an input has."""
         views = [v.broadcast(dims) for v in inputs]
         splits = common_splits(views, len(dims))
@@ -116,35 +117,36 @@ class Builder:
         result = self.generic(loops, [(init, identity_exprs(len(loops)))], reads, body)[0]
         return View.of_split(result, dims, dtype, splits)
 
-    def indexed(self, dims: Sequence[Dim], dtype: Any, inputs: Sequence[View],
+    def indexed(self, dims: Sequence[Dim], dtype: Type, inputs: Sequence[View],
                 body: Callable[[list[Any], list[Any]], Any]) -> View:
         """A parallel generic over plain `dims` whose body gets the scalars read and the loop indices."""
         views = [v.broadcast(dims).plain() for v in inputs]
         init = self.empty(dims, dtype)
 
-        def with_indices(scalars: list[Any]) -> Any:
+        def with_indices(scalars: list[Value]) -> Value:
             return body(scalars, [loop_index(i) for i in range(len(dims))])
 
         reads: list[Read] = [(v, None) for v in views]
         return View.of(self.generic(dims, [(init, identity_exprs(len(dims)))], reads, with_indices)[0], dims, dtype)
 
-    def extract(self, view: View, coords: Sequence[Any]) -> Any:
+    def extract(self, view: View, coords: Sequence[Value]) -> Value:
         """In a body: element `coords` (index values, in bounds) of `view`."""
         if view.is_splat:
             return splat_constant(view)
         return tensor_d.extract(view.source, ssa_coordinates(view.plain().exprs, coords))
 
-    def in_range(self, index: Any, extent: Dim) -> Any:
+    def in_range(self, index: Value, extent: Dim) -> Value:
         """In a body: 0 <= index < extent, as one unsigned comparison."""
         return arith_d.cmpi(arith_d.CmpIPredicate.ult, index, self.dim(extent))
 
-    def clamp(self, index: Any, extent: Dim) -> Any:
+    def clamp(self, index: Value, extent: Dim) -> Value:
         """In a body: `index` moved into [0, extent)."""
         return arith_d.maxsi(arith_d.minsi(index, self.dim(extent - 1)), self.dim(0))
 
-    def result(self, view: View) -> tuple[Any, tuple[Dim, ...]]:
+    def result(self, view: View) -> tuple[Value, tuple[Dim, ...]]:
         """A tensor made in this kernel with the elements of `view` in row-major order, and its dims."""
         view = self.computed(view)
+        assert view.source is not None
         return view.source, view.source_dims
 
     def computed(self, view: View) -> View:
@@ -154,7 +156,7 @@ class Builder:
         return self.pointwise(view.dims, view.dtype, [view], lambda s: s[0])
 
 
-def compose(exprs: Sequence[Any], coords: Sequence[Any] | None, n: int) -> Sequence[Any]:
+def compose(exprs: Sequence[AffineExpr], coords: Sequence[Any] | None, n: int) -> Sequence[AffineExpr]:
     """`exprs` with dimension i replaced by ``coords[i]``, over `n` dimensions; as they are for None."""
     return exprs if coords is None else substitute_exprs(exprs, coords, n)
 
@@ -168,11 +170,12 @@ def common_splits(views: Sequence[View], rank: int) -> list[int]:
     return out
 
 
-def splat_constant(view: View) -> Any:
+def splat_constant(view: View) -> Value:
+    assert view.splat is not None
     value = view.splat.value
     return constant(view.dtype, float(value) if is_float(view.dtype) else int(value))
 
 
-def loop_index(i: int) -> Any:
+def loop_index(i: int) -> Value:
     """In a body: the index of loop i."""
     return linalg_d.IndexOp(ir.IntegerAttr.get(ir.IntegerType.get_signless(64), i)).result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.symbolic import Dim, Expr
 
@@ -14,12 +14,12 @@ __all__ = ["DimEmitter"]
 class DimEmitter:
     """Emits each dimension once, in the entry block before `anchor`, where it dominates every use."""
 
-    def __init__(self, symbols: dict[str, Any], anchor: Any) -> None:
+    def __init__(self, symbols: dict[str, Value], anchor: Operation) -> None:
         self._symbols = symbols
         self._anchor = anchor
-        self._values: dict[Dim, Any] = {}
+        self._values: dict[Dim, Value] = {}
 
-    def __call__(self, dim: Dim) -> Any:
+    def __call__(self, dim: Dim) -> Value:
         """The value of `dim`, an int or an Expr, as an index."""
         found = self._values.get(dim)
         if found is None:
@@ -27,10 +27,10 @@ class DimEmitter:
                 found = self._values[dim] = self._emit(dim)
         return found
 
-    def _emit(self, dim: Dim) -> Any:
+    def _emit(self, dim: Dim) -> Value:
         if not isinstance(dim, Expr):
             return arith_d.constant(ir.IndexType.get(), dim)
-        total = None
+        total: Any = None
         for monomial, coefficient in dim.terms:
             factors = [self._atom(a) for a in monomial]
             if coefficient != 1 or not factors:
@@ -41,7 +41,7 @@ class DimEmitter:
             total = term if total is None else arith_d.addi(total, term)
         return total
 
-    def _atom(self, atom: Any) -> Any:
+    def _atom(self, atom: Any) -> Value:
         if len(atom) == 1:
             if atom[0] not in self._symbols:
                 raise CompilerBug(f"kernel has no symbol '{atom[0]}'; it has {', '.join(self._symbols) or 'none'}")

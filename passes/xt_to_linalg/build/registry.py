@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Attribute, ir
+from xcc._mlir import Attribute, Operation, Type, ir
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.view import View
 from xcc.symbolic import Dim
@@ -21,8 +21,8 @@ class Op:
 
     name: str
     operands: tuple[View, ...]
-    results: tuple[tuple[tuple[Dim, ...], Any], ...]
-    operation: Any
+    results: tuple[tuple[tuple[Dim, ...], Type], ...]
+    operation: Operation
 
     def attr(self, name: str, default: Any = None) -> Any:
         """The attribute as int, float, bool, str, type, or a tuple of ints, floats, texts or dims."""
@@ -39,7 +39,7 @@ class Op:
         return self.results[0][0]
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> Type:
         """The element type of the first result, with its sign."""
         return self.results[0][1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Value, arith_d, ir, math_d
+from xcc._mlir import Type, Value, arith_d, ir, math_d
 from xcc.passes.shared.lanes import Lanes
 from xcc.passes.shared.small_floats import decode, encode
 from xcc.passes.xt_to_linalg.build.types import (
@@ -26,7 +26,7 @@ _F = arith_d.CmpFPredicate
 _I = arith_d.CmpIPredicate
 
 
-def float_compare(direction: str, a: Any, b: Any) -> Any:
+def float_compare(direction: str, a: Value, b: Value) -> Value:
     """False with NaN, but for `ne`, which is true."""
     return arith_d.cmpf(_FLOAT[direction], a, b)
 
@@ -36,7 +36,7 @@ _SIGNED = {"eq": _I.eq, "ne": _I.ne, "lt": _I.slt, "le": _I.sle, "gt": _I.sgt, "
 _UNSIGNED = {"eq": _I.eq, "ne": _I.ne, "lt": _I.ult, "le": _I.ule, "gt": _I.ugt, "ge": _I.uge}
 
 
-def int_compare(direction: str, a: Any, b: Any, dtype: Any) -> Any:
+def int_compare(direction: str, a: Value, b: Value, dtype: Type) -> Value:
     return arith_d.cmpi((_UNSIGNED if is_unsigned(dtype) else _SIGNED)[direction], a, b)
 
 
@@ -49,7 +49,7 @@ def _constant_of(value: Value) -> int | None:
     return int(attr.value) if isinstance(attr, ir.IntegerAttr) else None
 
 
-def _guarded(a: Any, b: Any, dtype: Any) -> tuple[Any, Any | None, Any | None]:
+def _guarded(a: Value, b: Value, dtype: Type) -> tuple[Value, Value | None, Value | None]:
     """A divisor that cannot trap, with (b == 0, b == -1) where those can happen."""
     known = _constant_of(b)
     if known not in (None, 0, -1):
@@ -60,7 +60,7 @@ def _guarded(a: Any, b: Any, dtype: Any) -> tuple[Any, Any | None, Any | None]:
     return arith_d.select(bad, constant(dtype, 1), b), zero, minus
 
 
-def integer_divide(a: Any, b: Any, dtype: Any) -> Any:
+def integer_divide(a: Value, b: Value, dtype: Type) -> Value:
     """Truncating division; x / 0 = 0, INT_MIN / -1 = INT_MIN."""
     safe, zero, minus = _guarded(a, b, dtype)
     q = (arith_d.divui if is_unsigned(dtype) else arith_d.divsi)(a, safe)
@@ -69,7 +69,7 @@ def integer_divide(a: Any, b: Any, dtype: Any) -> Any:
     return q if zero is None else arith_d.select(zero, constant(dtype, 0), q)
 
 
-def remainder(a: Any, b: Any, dtype: Any) -> Any:
+def remainder(a: Value, b: Value, dtype: Type) -> Value:
     """Remainder with the sign of the dividend; x rem 0 = 0 for integers."""
     if is_float(dtype):
         return arith_d.remf(a, b)
@@ -77,7 +77,7 @@ def remainder(a: Any, b: Any, dtype: Any) -> Any:
     return (arith_d.remui if is_unsigned(dtype) else arith_d.remsi)(a, safe)
 
 
-def modulo(a: Any, b: Any, dtype: Any) -> Any:
+def modulo(a: Value, b: Value, dtype: Type) -> Value:
     """Remainder with the sign of the divisor (np.mod)."""
     r = remainder(a, b, dtype)
     if is_unsigned(dtype):
@@ -92,7 +92,7 @@ def modulo(a: Any, b: Any, dtype: Any) -> Any:
     return arith_d.select(wrong, arith_d.addi(r, b), r)
 
 
-def shift(left: bool, a: Any, b: Any, dtype: Any) -> Any:
+def shift(left: bool, a: Value, b: Value, dtype: Type) -> Value:
     """Shifts; amounts not below the width shift everything out."""
     bits = width(dtype)
     small = arith_d.cmpi(_I.ult, b, constant(dtype, bits))
@@ -103,7 +103,7 @@ def shift(left: bool, a: Any, b: Any, dtype: Any) -> Any:
     return arith_d.select(small, out, constant(dtype, 0))
 
 
-def integer_power(a: Any, b: Any, dtype: Any) -> Any:
+def integer_power(a: Value, b: Value, dtype: Type) -> Value:
     """a**b by squaring, wrapping; for a negative exponent the truncated quotient (1, -1 or 0)."""
     known = _constant_of(b)
     zero, one = constant(dtype, 0), constant(dtype, 1)
@@ -127,7 +127,7 @@ def integer_power(a: Any, b: Any, dtype: Any) -> Any:
     return arith_d.select(arith_d.cmpi(_I.slt, b, zero), negative, result)
 
 
-def next_after(a: Any, b: Any, dtype: Any) -> Any:
+def next_after(a: Value, b: Value, dtype: Type) -> Value:
     """The next number after `a` towards `b` (C nextafter), on the bits."""
     bits = ir.IntegerType.get_signless(width(dtype))
     sign = 1 << (width(dtype) - 1)
@@ -144,7 +144,7 @@ def next_after(a: Any, b: Any, dtype: Any) -> Any:
     return arith_d.select(arith_d.cmpf(_F.UNO, a, b), arith_d.addf(a, b), out)
 
 
-def convert(x: Any, src: Any, dst: Any, saturate: bool = False) -> Any:
+def convert(x: Value, src: Type, dst: Type, saturate: bool = False) -> Value:
     """Any element type to any other. Floats to integers truncate and saturate, NaN gives 0."""
     if src == dst:
         return x
@@ -162,7 +162,7 @@ def convert(x: Any, src: Any, dst: Any, saturate: bool = False) -> Any:
     return _int_to_float(x, src, dst) if is_float(dst) else _int_to_int(x, src, dst, saturate)
 
 
-def _decode(x: Value, src: Any, kind: Any) -> Any:
+def _decode(x: Value, src: Type, kind: Type) -> Value:
     """The value of a code, in the type `kind`: what `src` is computed in, or i32 (fewer moves between lane widths)."""
     if is_float(src):
         return decode(Lanes(x), str(src)).v
@@ -189,7 +189,7 @@ def _encode(x: Any, src: Any, dst: Any, saturate: bool) -> Any:
     return arith_d.andi(code, constant(computed(dst), (1 << width(dst)) - 1))
 
 
-def _float_to_float(x: Any, src: Any, dst: Any, saturate: bool) -> Any:
+def _float_to_float(x: Value, src: Type, dst: Type, saturate: bool) -> Value:
     f32 = ir.F32Type.get()
     if saturate and width(dst) == 8:
         if width(src) < 32:
@@ -205,7 +205,7 @@ def _float_to_float(x: Any, src: Any, dst: Any, saturate: bool) -> Any:
     return arith_d.truncf(dst, arith_d.extf(f32, x))
 
 
-def _float_to_int(x: Any, src: Any, dst: Any) -> Any:
+def _float_to_int(x: Value, src: Type, dst: Type) -> Value:
     if width(src) < 32:
         x, src = arith_d.extf(ir.F32Type.get(), x), ir.F32Type.get()
     low, high = (int(v) for v in limits(dst))
@@ -219,13 +219,13 @@ def _float_to_int(x: Any, src: Any, dst: Any) -> Any:
     return arith_d.select(arith_d.cmpf(_F.OGT, x, constant(src, below)), constant(dst, high), out)
 
 
-def _int_to_float(x: Any, src: Any, dst: Any) -> Any:
+def _int_to_float(x: Value, src: Type, dst: Type) -> Value:
     to = dst if width(dst) >= 32 else ir.F32Type.get()
     x = (arith_d.uitofp if is_unsigned(src) else arith_d.sitofp)(to, x)
     return x if to == dst else arith_d.truncf(dst, x)
 
 
-def _int_to_int(x: Any, src: Any, dst: Any, saturate: bool) -> Any:
+def _int_to_int(x: Value, src: Type, dst: Type, saturate: bool) -> Value:
     if saturate:
         x = _clamp_int(x, src, dst)
     to = stored(dst)

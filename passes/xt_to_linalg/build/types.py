@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Type, arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.symbolic import Dim
 
@@ -19,29 +19,29 @@ CODED_FLOATS = ("f4E2M1FN", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E8M0FNU")
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-def is_float(t: Any) -> bool:
+def is_float(t: Type) -> bool:
     return isinstance(t, ir.FloatType)
 
 
-def is_unsigned(t: Any) -> bool:
+def is_unsigned(t: Type) -> bool:
     """Unsigned integers, and bool: both extend with zeros."""
     return isinstance(t, ir.IntegerType) and (t.is_unsigned or t.width == 1)
 
 
-def is_bool(t: Any) -> bool:
+def is_bool(t: Type) -> bool:
     return isinstance(t, ir.IntegerType) and t.width == 1
 
 
-def width(t: Any) -> int:
+def width(t: Type) -> int:
     return int(t.width)
 
 
-def is_coded(t: Any) -> bool:
+def is_coded(t: Type) -> bool:
     """Types that no machine computes with: memory holds the code of an element in a byte."""
     return t.width in (2, 4) if isinstance(t, ir.IntegerType) else str(t) in CODED_FLOATS
 
 
-def computed(t: Any) -> Any:
+def computed(t: Type) -> Type:
     """The type in which values of `t` are computed: itself but for coded types."""
     if not is_coded(t):
         return t
@@ -49,24 +49,24 @@ def computed(t: Any) -> Any:
         else ir.IntegerType.get_signless(8)
 
 
-def stored(t: Any) -> Any:
+def stored(t: Type) -> Type:
     """The type of an element from stage linalg on: ui8 -> i8, the codes of coded types are i8."""
     if is_coded(t):
         return ir.IntegerType.get_signless(8)
     return ir.IntegerType.get_signless(t.width) if isinstance(t, ir.IntegerType) else t
 
 
-def accumulator(t: Any) -> Any:
+def accumulator(t: Type) -> Type:
     """The type in which sums of `t` are kept: f32 for the narrow floats, else `t`."""
     return ir.F32Type.get() if is_float(t) and t.width < 32 else computed(t)
 
 
-def tensor_of(dims: Sequence[Dim], element: Type) -> Any:
+def tensor_of(dims: Sequence[Dim], element: Type) -> Type:
     """The linalg tensor type: symbolic dims are `?`, no encoding, stored integers."""
     return ir.RankedTensorType.get([d if isinstance(d, int) else _DYNAMIC for d in dims], stored(element))
 
 
-def constant(t: Any, value: float | int) -> Any:
+def constant(t: Type, value: float | int) -> Value:
     """An arith.constant of scalar type `t`; integers wrap to its width."""
     if is_coded(t):
         value = code_of(t, value)
@@ -86,7 +86,7 @@ def code_of(t: Any, value: float | int) -> int:
     return int(np.array(value, np.float32).astype(numpy_dtype(str(t))).view(np.uint8))
 
 
-def index_constant(value: int) -> Any:
+def index_constant(value: int) -> Value:
     return arith_d.constant(ir.IndexType.get(), value)
 
 
@@ -95,7 +95,7 @@ _LARGEST = {"f64": 1.7976931348623157e308, "f32": 3.4028234663852886e38, "f16": 
             "f8E4M3FNUZ": 240.0, "f8E5M2FNUZ": 57344.0, "f8E8M0FNU": 2.0**127, "f4E2M1FN": 6.0}
 
 
-def limits(t: Any, finite: bool = False) -> tuple[float | int, float | int]:
+def limits(t: Type, finite: bool = False) -> tuple[float | int, float | int]:
     """The least and greatest value of `t`; infinities where it has them unless `finite`."""
     if is_float(t):
         top = _LARGEST[str(t)] if finite or str(t) == "f8E4M3FN" else math.inf

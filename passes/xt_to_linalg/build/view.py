@@ -10,21 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import AffineExpr, Attribute, Type, Value, arith_d, ir
 from xcc.symbolic import Dim
 
 __all__ = ["View", "dim_expr", "expand_dims", "identity_exprs", "ssa_coordinates"]
 
 
-def dim_expr(i: int) -> Any:
+def dim_expr(i: int) -> AffineExpr:
     return ir.AffineExpr.get_dim(i)
 
 
-def identity_exprs(n: int) -> tuple[Any, ...]:
+def identity_exprs(n: int) -> tuple[AffineExpr, ...]:
     return tuple(dim_expr(i) for i in range(n))
 
 
-def substitute_exprs(exprs: Sequence[Any], dims: Sequence[Any], n: int) -> tuple[Any, ...]:
+def substitute_exprs(exprs: Sequence[AffineExpr], dims: Sequence[AffineExpr], n: int) -> tuple[AffineExpr, ...]:
     """`exprs` with dimension i replaced by ``dims[i]``, an expression over `n` dimensions."""
     inner = ir.AffineMap.get(n, 0, list(dims))
     return tuple(ir.AffineMap.get(n, 0, [e.compose(inner) for e in exprs]).results)
@@ -47,19 +47,19 @@ class View:
     """
 
     dims: tuple[Dim, ...]
-    dtype: Any
-    source: Any = None
-    exprs: tuple[Any, ...] = ()
+    dtype: Type
+    source: Value | None = None
+    exprs: tuple[AffineExpr, ...] = ()
     splits: tuple[int, ...] = ()
-    splat: Any = None
+    splat: Attribute | None = None
     source_dims: tuple[Dim, ...] = ()
 
     @staticmethod
-    def of(source: Any, dims: Sequence[Dim], dtype: Any) -> View:
+    def of(source: Value, dims: Sequence[Dim], dtype: Type) -> View:
         return View.of_split(source, dims, dtype, (1,) * len(dims))
 
     @staticmethod
-    def of_split(source: Any, dims: Sequence[Dim], dtype: Any, splits: Sequence[int]) -> View:
+    def of_split(source: Value, dims: Sequence[Dim], dtype: Type, splits: Sequence[int]) -> View:
         expanded = expand_dims(dims, splits)
         return View(tuple(dims), dtype, source, identity_exprs(len(expanded)), tuple(splits), source_dims=expanded)
 
@@ -67,9 +67,9 @@ class View:
     def is_splat(self) -> bool:
         return self.splat is not None
 
-    def over(self, splits: Sequence[int]) -> tuple[Any, ...]:
+    def over(self, splits: Sequence[int]) -> tuple[AffineExpr, ...]:
         """The source coordinates over the expanded coordinates that `splits` gives."""
-        coords: list[Any] = []
+        coords: list[AffineExpr] = []
         at = 0
         for mine, theirs in zip(self.splits, splits, strict=True):
             first = dim_expr(at)
@@ -90,7 +90,7 @@ class View:
         ones = (1,) * len(self.dims)
         return replace(self, exprs=self.over(ones), splits=ones)
 
-    def through(self, dims: Sequence[Dim], coords: Sequence[Any]) -> View:
+    def through(self, dims: Sequence[Dim], coords: Sequence[AffineExpr]) -> View:
         """The value of shape `dims` whose element c is this one's element ``coords(c)``."""
         n = len(dims)
         if self.is_splat:
@@ -107,7 +107,7 @@ class View:
         for p in perm:
             start[p] = at
             at += 1 if self.splits[p] == 1 else 2
-        coords: list[Any] = []
+        coords: list[AffineExpr] = []
         for i, s in enumerate(self.splits):
             coords.extend(dim_expr(start[i] + k) for k in range(1 if s == 1 else 2))
         return replace(self, dims=dims, splits=splits, exprs=substitute_exprs(self.exprs, coords, at))
@@ -119,7 +119,7 @@ class View:
             return self
         stretched = [self.dims[i] == 1 and dims[lead + i] != 1 for i in range(len(self.dims))]
         splits = (1,) * lead + tuple(1 if s else p for s, p in zip(stretched, self.splits, strict=True))
-        coords: list[Any] = []
+        coords: list[AffineExpr] = []
         at = lead
         for s, p in zip(stretched, self.splits, strict=True):
             coords.extend([ir.AffineExpr.get_constant(0)] * (1 if p == 1 else 2) if s
@@ -136,12 +136,12 @@ class View:
         return mine == theirs
 
 
-def ssa_coordinates(exprs: Sequence[Any], coords: Sequence[Any]) -> list[Any]:
+def ssa_coordinates(exprs: Sequence[AffineExpr], coords: Sequence[Value]) -> list[Value]:
     """The affine `exprs` computed on the index values `coords`, which are not negative."""
     binary = {ir.AffineAddExpr: arith_d.addi, ir.AffineMulExpr: arith_d.muli, ir.AffineModExpr: arith_d.remui,
               ir.AffineFloorDivExpr: arith_d.divui}
 
-    def emit(e: Any) -> Any:
+    def emit(e: Any) -> Value:
         if isinstance(e, ir.AffineDimExpr):
             return coords[e.position]
         if isinstance(e, ir.AffineConstantExpr):

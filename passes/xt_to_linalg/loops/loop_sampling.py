@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Value, arith_d, ir, math_d
+from xcc._mlir import Type, Value, arith_d, ir, math_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant
@@ -14,19 +14,22 @@ from xcc.passes.xt_to_linalg.loops.loops import LoopKernel
 from xcc.passes.xt_to_linalg.ops.sampling import number, to_place
 from xcc.symbolic import Dim, floordiv
 
+if TYPE_CHECKING:
+    from xcc.passes.xt_to_linalg.loops.loops import Buffer
+
 _F = arith_d.CmpFPredicate
 _I = arith_d.CmpIPredicate
 
 
-def _f(value: float) -> Any:
+def _f(value: float) -> Value:
     return constant(ir.F32Type.get(), value)
 
 
-def _to_f32(value: Value, dtype: Any) -> Any:
+def _to_f32(value: Value, dtype: Type) -> Value:
     return scalar.convert(value, dtype, ir.F32Type.get())
 
 
-def _from_f32(value: Value, dtype: Any) -> Any:
+def _from_f32(value: Value, dtype: Type) -> Value:
     return scalar.convert(value, ir.F32Type.get(), dtype)
 
 
@@ -37,7 +40,7 @@ def roi_align(k: LoopKernel) -> None:
     mean, half = k.op.attr("mode") == "avg", k.op.attr("half_pixel")
     shift = 0.5 if half else 0.0
 
-    def element(c: list[Any]) -> None:
+    def element(c: list[Value]) -> None:
         image = k.wrapped(batch.load([c[0]]), batch.dtype, x.dims[0])
         box = [arith_d.subf(arith_d.mulf(_to_f32(rois.load([c[0], k.dim(i)]), rois.dtype), _f(scale)), _f(shift))
                for i in range(4)]
@@ -50,15 +53,15 @@ def roi_align(k: LoopKernel) -> None:
             axes.append((first, cell, count, *_reach(k, first, cell, count, c[2 + d], x.dims[2 + d])))
         (y1, cell_y, ny, *ys), (x1, cell_x, nx, *xs) = axes
 
-        def place(first: Any, cell: Any, count: Any, at: Any, i: Any) -> Any:
+        def place(first: Value, cell: Value, count: Value, at: Value, i: Value) -> Value:
             step = arith_d.addi(arith_d.muli(at, count), i)
             offset = arith_d.mulf(arith_d.addf(number(step), _f(0.5)), cell)
             return arith_d.addf(first, arith_d.divf(offset, number(count)))
 
-        def row(i: Any, carried: list[Any]) -> list[Any]:
+        def row(i: Value, carried: list[Value]) -> list[Value]:
             y = place(y1, cell_y, ny, c[2], i)
 
-            def read(j: Any, inner: list[Any]) -> list[Any]:
+            def read(j: Value, inner: list[Value]) -> list[Value]:
                 parts = _corners(k, lambda at: _to_f32(x.load([image, c[1], *at]), x.dtype), x.dims[2:],
                                  [y, place(x1, cell_x, nx, c[3], j)])
                 total = inner[0]
@@ -81,12 +84,12 @@ def roi_align(k: LoopKernel) -> None:
     k.rows(out.dims, element)
 
 
-def _reach(k: LoopKernel, first: Any, cell: Any, count: Any, at: Any, size: Dim) -> tuple[Any, Any]:
+def _reach(k: LoopKernel, first: Value, cell: Value, count: Value, at: Value, size: Dim) -> tuple[Value, Value]:
     """From which to which of the samples of cell `at` may lie in the image: the others, of a box of any size, are 0."""
     each, all_ = arith_d.divf(number(count), cell), number(count)
     before = arith_d.mulf(number(at), all_)
 
-    def sample(p: Any, margin: float) -> Any:
+    def sample(p: Value, margin: float) -> Value:
         place = arith_d.subf(arith_d.mulf(arith_d.subf(p, first), each), before)
         return to_place(arith_d.addf(place, _f(margin)), all_)
 
@@ -95,7 +98,8 @@ def _reach(k: LoopKernel, first: Any, cell: Any, count: Any, at: Any, size: Dim)
     return arith_d.select(grows, low, k.dim(0)), arith_d.select(grows, high, count)
 
 
-def _corners(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ...], points: list[Any]) -> list[Any]:
+def _corners(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ...],
+             points: list[Value]) -> list[Value]:
     """The four weighted corner values of a bilinear read; 0 where the point is over one element outside."""
     inside, sides = None, []
     for p, n in zip(points, dims, strict=True):
@@ -123,11 +127,11 @@ def deform_conv(k: LoopKernel) -> None:
     kernel = w.dims[2:]
     per_part, per_group = floordiv(x.dims[1], parts), floordiv(w.dims[0], groups)
 
-    def element(c: list[Any]) -> None:
+    def element(c: list[Value]) -> None:
         n, o, at = c[0], c[1], c[2:]
         first = arith_d.muli(arith_d.divui(o, k.dim(per_group)), k.dim(w.dims[1]))
 
-        def tap(index: list[Any], carried: list[Any]) -> list[Any]:
+        def tap(index: list[Value], carried: list[Value]) -> list[Value]:
             channel = arith_d.addi(first, index[0])
             part = arith_d.divui(channel, k.dim(per_part))
             flat = k.flat([part, *index[1:]], [parts, *kernel])
@@ -151,7 +155,7 @@ def deform_conv(k: LoopKernel) -> None:
     k.rows(out.dims, element)
 
 
-def _optional(k: LoopKernel, rest: list[Any]) -> tuple[Any, Any]:
+def _optional(k: LoopKernel, rest: list[Buffer]) -> tuple[Buffer | None, Buffer | None]:
     """(bias, mask), each None when absent."""
     sizes = list(k.op.operation.attributes["operandSegmentSizes"])[3:]
     given = iter(rest)
@@ -159,7 +163,7 @@ def _optional(k: LoopKernel, rest: list[Any]) -> tuple[Any, Any]:
     return bias, next(given) if sizes[1] else None
 
 
-def _linear(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ...], points: list[Any]) -> Any:
+def _linear(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ...], points: list[Value]) -> Value:
     """A bilinear read; elements outside count as 0."""
     sides = []
     for p, n in zip(points, dims, strict=True):
@@ -189,8 +193,8 @@ def col2im(k: LoopKernel) -> None:
             for n, lo, hi, b, d, s in zip(out.dims[2:], low, high, block, dilations, strides, strict=True)]
     acc = accumulator(x.dtype)
 
-    def element(c: list[Any]) -> None:
-        def tap(index: list[Any], carried: list[Any]) -> list[Any]:
+    def element(c: list[Value]) -> None:
+        def tap(index: list[Value], carried: list[Value]) -> list[Value]:
             inside, window = None, []
             for d, i in enumerate(index):
                 at = arith_d.subi(arith_d.addi(c[2 + d], k.dim(low[d])), arith_d.muli(i, k.dim(dilations[d])))

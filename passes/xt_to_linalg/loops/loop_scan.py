@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from xcc._mlir import arith_d, math_d
+from xcc._mlir import Type, Value, arith_d, math_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, limits
@@ -17,7 +15,7 @@ _I = arith_d.CmpIPredicate
 _F = arith_d.CmpFPredicate
 
 
-def _log_add_exp(a: Any, b: Any, t: Any) -> Any:
+def _log_add_exp(a: Value, b: Value, t: Type) -> Value:
     """log(exp(a) + exp(b)) from the larger one; -inf with -inf stays."""
     high, low = arith_d.maximumf(a, b), arith_d.minimumf(a, b)
     out = arith_d.addf(high, math_d.log1p(math_d.exp(arith_d.subf(low, high))))
@@ -33,8 +31,8 @@ def cumulative(k: LoopKernel) -> None:
     start = limits(x.dtype)[0] if kind == "logsumexp" else neutral(kind, x.dtype)
     last = k.dim(x.dims[axis] - 1)
 
-    def row(others: list[Any]) -> None:
-        def step(i: Any, carried: list[Any]) -> list[Any]:
+    def row(others: list[Value]) -> None:
+        def step(i: Value, carried: list[Value]) -> list[Value]:
             at = arith_d.subi(last, i) if reverse else i
             coords = [*others[:axis], at, *others[axis:]]
             value = scalar.convert(x.load(coords), x.dtype, acc)
@@ -59,8 +57,8 @@ def max_pool_with_indices(k: LoopKernel) -> None:
     column_major = k.op.attr("storage_order", 0)
     wide = accumulator(x.dtype) if is_float(x.dtype) else x.dtype       # narrow floats are widened once
 
-    def element(out_coords: list[Any]) -> None:
-        def step(offsets: list[Any], carried: list[Any]) -> list[Any]:
+    def element(out_coords: list[Value]) -> None:
+        def step(offsets: list[Value], carried: list[Value]) -> list[Value]:
             best, where = carried
             coords, inside = list(out_coords[:2]), None
             for i, offset in enumerate(offsets):

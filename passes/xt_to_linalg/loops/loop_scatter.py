@@ -37,7 +37,7 @@ def _copy(k: LoopKernel) -> None:
         _copy_strided(k)
         return
 
-    def row(c: list[Any]) -> None:
+    def row(c: list[Value]) -> None:
         k.nest(x.dims, lambda at: out.store(x.load(at), at), c[:len(outer)])
 
     k.rows(outer, row)
@@ -139,7 +139,7 @@ def _wrapped(k: LoopKernel, value: Value, dtype: Any, extent: Dim) -> Any:
 def _combine(k: LoopKernel) -> Callable[[Any, list[Any]], None]:
     out, reduction = k.outputs[0], k.op.attr("reduction", "none")
 
-    def write(value: Value, coords: list[Any]) -> None:
+    def write(value: Value, coords: list[Value]) -> None:
         if reduction != "none":
             value = binary(_OPS[reduction], out.load(coords), value, out.dtype)
         out.store(value, coords)
@@ -156,7 +156,7 @@ def scatter_elements(k: LoopKernel) -> None:
     ranges, size = _ranges(k, symbolic.product(others), x.dims[axis])
     _copy(k)
 
-    def row(part: Any, rest: list[Any]) -> None:
+    def row(part: Any, rest: list[Value]) -> None:
         def number(i: list[Any]) -> Any:
             index = _index_of(k, axis, [*rest[:axis], *i, *rest[axis:]])
             return _wrapped(k, index, indices.dtype, x.dims[axis])
@@ -187,20 +187,20 @@ def scatter_elements(k: LoopKernel) -> None:
         k.rows([*others[:-1], near, ranges, WARP], columns)
 
 
-def _place_of(k: LoopKernel, axis: int, rest: list[Any], i: Any) -> Any:
+def _place_of(k: LoopKernel, axis: int, rest: list[Value], i: Value) -> Value:
     """Where along `axis` update `i` of the row `rest` goes."""
     x, indices, _ = k.inputs
     return k.wrapped(_index_of(k, axis, [*rest[:axis], i, *rest[axis:]]), indices.dtype, x.dims[axis])
 
 
-def _write_element(k: LoopKernel, store: Callable[[Any, list[Any]], None], axis: int, rest: list[Any], i: Any,
+def _write_element(k: LoopKernel, store: Callable[[Any, list[Any]], None], axis: int, rest: list[Value], i: Value,
                    at: Any = None) -> None:
     """Update `i` along `axis` of the row `rest`; `at` is its place, where that is known."""
     place = _place_of(k, axis, rest, i) if at is None else at
     store(k.inputs[2].load([*rest[:axis], i, *rest[axis:]]), [*rest[:axis], place, *rest[axis:]])
 
 
-def _index_of(k: LoopKernel, axis: int, coords: list[Any]) -> Any:
+def _index_of(k: LoopKernel, axis: int, coords: list[Value]) -> Value:
     """The index of the update at `coords`; indices have one for all of a row where their dim is 1."""
     indices = k.inputs[1]
     return indices.load([k.dim(0) if n == 1 and d != axis else at
@@ -213,7 +213,7 @@ def _columns(k: LoopKernel, dims: Sequence[Dim],
     all of them in turn, so that what they write at one place lies together."""
     *outer, last = dims
 
-    def row(c: list[Any]) -> None:
+    def row(c: list[Value]) -> None:
         first = arith_d.muli(c[len(outer)], k.dim(COLUMNS))
         end = arith_d.minsi(arith_d.addi(first, k.dim(COLUMNS)), k.dim(last))
         body(c[:len(outer)], lambda f: k.loop(end, f, first))
@@ -231,17 +231,17 @@ def scatter_nd(k: LoopKernel) -> None:
     ranges, size = _ranges(k, symbolic.product(inner), symbolic.product(lead))
     _copy(k)
 
-    def place(vector: list[Any]) -> list[Any]:
+    def place(vector: list[Value]) -> list[Value]:
         return [k.wrapped(indices.load([*vector, k.dim(d)]), indices.dtype, x.dims[d]) for d in range(depth)]
 
     def element(part: Any, rest: list[Any]) -> None:
-        def write(vector: list[Any]) -> None:
+        def write(vector: list[Value]) -> None:
             store(updates.load([*vector, *rest]), [*place(vector), *rest])
 
         _walk(k, outer, part, size, lambda vector: k.flat(place(vector), lead), write)
 
     def columns(rest: list[Any], each: Callable[[Callable[[Any], None]], None]) -> None:
-        def write(vector: list[Any]) -> None:
+        def write(vector: list[Value]) -> None:
             at = place(vector)
             each(lambda j: store(updates.load([*vector, *rest, j]), [*at, *rest, j]))
 
@@ -262,14 +262,14 @@ def dynamic_update_slice(k: LoopKernel) -> None:
     out, rank = k.outputs[0], len(update.dims)
     begins: list[Any] = []
 
-    def place(value: Value, size: Dim, extent: Dim) -> Any:
+    def place(value: Value, size: Dim, extent: Dim) -> Value:
         at = arith_d.index_cast(ir.IndexType.get(), value)
         return arith_d.maxsi(arith_d.minsi(at, k.dim(extent - size)), k.dim(0))
 
-    def write(c: list[Any]) -> None:
+    def write(c: list[Value]) -> None:
         out.store(update.load(c), [arith_d.addi(b, i) for b, i in zip(begins, c, strict=True)])
 
-    def row(c: list[Any]) -> None:
+    def row(c: list[Value]) -> None:
         begins[:] = [place(s.load([]), n, d) for s, n, d in zip(starts, update.dims, x.dims, strict=True)]
         k.nest(update.dims, write, c[:rank if k.threads else rank - 1])
 

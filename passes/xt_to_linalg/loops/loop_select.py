@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import Value, arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant, is_bool, is_float
@@ -20,7 +20,7 @@ from xcc.symbolic import Dim
 _I = arith_d.CmpIPredicate
 
 
-def _is_set(value: Value, dtype: Any) -> Any:
+def _is_set(value: Value, dtype: Type) -> Value:
     if is_bool(dtype):
         return value
     if is_float(dtype):
@@ -28,7 +28,7 @@ def _is_set(value: Value, dtype: Any) -> Any:
     return scalar.int_compare("ne", value, constant(dtype, 0), dtype)
 
 
-def _count(k: LoopKernel, extent: Dim, test: Callable[[Any], Any]) -> Any:
+def _count(k: LoopKernel, extent: Dim, test: Callable[[Any], Any]) -> Value:
     """How many i below `extent` pass `test`."""
     return k.fold(extent, [k.dim(0)], lambda i, c: [
         arith_d.addi(c[0], arith_d.select(test(i), k.dim(1), k.dim(0)))])[0]
@@ -36,7 +36,7 @@ def _count(k: LoopKernel, extent: Dim, test: Callable[[Any], Any]) -> Any:
 
 def _each(k: LoopKernel, extent: Dim, test: Callable[[Any], Any], body: Callable[[Any, Any], None]) -> None:
     """``body(i, n)`` for the n-th i that passes `test`."""
-    def step(i: Any, carried: list[Any]) -> list[Any]:
+    def step(i: Value, carried: list[Value]) -> list[Value]:
         chosen = test(i)
         k.when(chosen, lambda: body(i, carried[0]))
         return [arith_d.addi(carried[0], arith_d.select(chosen, k.dim(1), k.dim(0)))]
@@ -88,14 +88,14 @@ def nonzero(k: LoopKernel) -> None:
             _store_count(k, places, total, count)
         return
 
-    def test(i: Any) -> Any:
+    def test(i: Value) -> Value:
         return _is_set(x.load(k.unflat(i, x.dims)), x.dtype)
 
-    def body(_: list[Any]) -> None:
+    def body(_: list[Value]) -> None:
         n = _count(k, total, test)
         count.store(to_i64(n), [k.dim(0)])
 
-        def write(i: Any, at: Any) -> None:
+        def write(i: Value, at: Value) -> None:
             for axis, c in enumerate(k.unflat(i, x.dims)):
                 out.store(to_i64(c), [arith_d.addi(arith_d.muli(k.dim(axis), n), at)])
 
@@ -134,15 +134,15 @@ def compress(k: LoopKernel) -> None:
             _store_count(k, rest[0], length, count)
         return
 
-    def test(i: Any) -> Any:
+    def test(i: Value) -> Value:
         return condition.load([i])
 
-    def body(_: list[Any]) -> None:
+    def body(_: list[Value]) -> None:
         n = _count(k, length, test)
         count.store(to_i64(n), [k.dim(0)])
 
-        def write(i: Any, at: Any) -> None:
-            def element(c: list[Any]) -> None:
+        def write(i: Value, at: Value) -> None:
+            def element(c: list[Value]) -> None:
                 head, tail = c[:len(before)], c[len(before):]
                 source = k.unflat(i, x.dims) if flat else [*head, i, *tail]
                 out.store(x.load(source), [k.flat([*head, at, *tail], [*before, n, *after])])
@@ -187,16 +187,16 @@ class _Slices:
         self.after: list[Dim] = [] if self.flat else list(x.dims[axis + 1:])
         self.length = size_of(x.dims) if self.flat else x.dims[axis]
 
-    def load(self, i: Any, c: list[Any]) -> Any:
+    def load(self, i: Value, c: list[Value]) -> Value:
         """The element of slice i at `c`."""
         outer = len(self.before)
         return self.x.load(self.k.unflat(i, self.x.dims) if self.flat else [*c[:outer], i, *c[outer:]])
 
-    def order(self, i: Any, j: Any) -> Any:
+    def order(self, i: Value, j: Value) -> Value:
         """-1, 0 or 1 as slice i of x comes before, equals or comes after slice j."""
         zero, one, minus = (constant(i64(), v) for v in (0, 1, -1))
 
-        def step(c: list[Any], carried: list[Any]) -> list[Any]:
+        def step(c: list[Value], carried: list[Value]) -> list[Value]:
             a, b = self.load(i, c), self.load(j, c)
             here = arith_d.select(less(a, b, self.x.dtype), minus,
                                   arith_d.select(less(b, a, self.x.dtype), one, zero))
@@ -204,15 +204,15 @@ class _Slices:
 
         return self.k.nest_fold([*self.before, *self.after], [zero], step)[0]
 
-    def distinct(self, i: Any) -> Any:
+    def distinct(self, i: Value) -> Value:
         """The number of the slice at place i of the table."""
         return arith_d.index_cast(self.k.dim(0).type, self.first.load([i]))
 
-    def search(self, i: Any, n: Any) -> tuple[Any, Any]:
+    def search(self, i: Value, n: Value) -> tuple[Value, Value]:
         """(place of slice i among the n distinct ones, whether it is there)."""
         k, zero = self.k, constant(i64(), 0)
 
-        def halve(c: list[Any]) -> list[Any]:
+        def halve(c: list[Value]) -> list[Value]:
             low, high, _ = c
             middle = arith_d.divui(arith_d.addi(low, high), k.dim(2))
             sign = self.order(self.distinct(middle), i)
@@ -222,7 +222,7 @@ class _Slices:
             return [arith_d.select(same, middle, arith_d.select(behind, after_middle, low)),
                     arith_d.select(behind, high, middle), same]
 
-        def scan(c: list[Any]) -> list[Any]:
+        def scan(c: list[Value]) -> list[Value]:
             place, high, _ = c
             same = arith_d.cmpi(_I.eq, self.order(self.distinct(place), i), zero)
             moved = arith_d.select(same, place, arith_d.addi(place, k.dim(1)))
@@ -233,14 +233,14 @@ class _Slices:
                                    halve if k.op.attr("sorted", True) else scan)
         return place, found
 
-    def insert(self, i: Any, n: Any, counts: Buffer) -> Any:
+    def insert(self, i: Value, n: Value, counts: Buffer) -> Value:
         """Counts slice i, which joins the n of the table where it is new; how many there are then."""
         k = self.k
         place, found = self.search(i, n)
         absent = arith_d.xori(found, constant(found.type, 1))
 
         def add() -> None:
-            def shift(j: Any) -> None:
+            def shift(j: Value) -> None:
                 target = arith_d.subi(arith_d.addi(n, place), j)
                 source = arith_d.subi(target, k.dim(1))
                 for table in (self.first, counts):
@@ -263,13 +263,13 @@ def unique(k: LoopKernel) -> None:
     slices = _Slices(k, k.inputs[0], first)
     before, after = slices.before, slices.after
 
-    def body(_: list[Any]) -> None:
+    def body(_: list[Value]) -> None:
         n = k.fold(slices.length, [k.dim(0)], lambda i, carried: [slices.insert(i, carried[0], counts)])[0]
         number.store(to_i64(n), [k.dim(0)])
         k.loop(slices.length, lambda i: inverse.store(to_i64(slices.search(i, n)[0]), [i]))
 
-        def write(j: Any) -> None:
-            def element(c: list[Any]) -> None:
+        def write(j: Value) -> None:
+            def element(c: list[Value]) -> None:
                 head, tail = c[:len(before)], c[len(before):]
                 values.store(slices.load(slices.distinct(j), c), [k.flat([*head, j, *tail], [*before, n, *after])])
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from xcc._mlir import Value, arith_d
+from xcc._mlir import Type, Value, arith_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import is_float
@@ -18,7 +18,7 @@ _I = arith_d.CmpIPredicate
 _F = arith_d.CmpFPredicate
 
 
-def less(a: Any, b: Any, dtype: Any) -> Any:
+def less(a: Value, b: Value, dtype: Type) -> Value:
     """a < b in the total order of numbers, then NaN."""
     if not is_float(dtype):
         return scalar.int_compare("lt", a, b, dtype)
@@ -26,18 +26,18 @@ def less(a: Any, b: Any, dtype: Any) -> Any:
     return arith_d.ori(arith_d.cmpf(_F.OLT, a, b), nan_last)
 
 
-def _row(others: Sequence[Any], axis: int) -> Callable[[Any], list[Any]]:
+def _row(others: Sequence[Value], axis: int) -> Callable[[Any], list[Any]]:
     """Coordinates of element i of a row along `axis`."""
     return lambda i: [*others[:axis], i, *others[axis:]]
 
 
-def sift_down(k: LoopKernel, root: Any, size: Any, above: Callable[[Any, Any], Any],
+def sift_down(k: LoopKernel, root: Value, size: Value, above: Callable[[Any, Any], Any],
               swap: Callable[[Any, Any], None]) -> None:
     """Restores a binary heap of `size` elements below `root`."""
-    def child_of(i: Any) -> Any:
+    def child_of(i: Value) -> Value:
         return arith_d.addi(arith_d.muli(i, k.dim(2)), k.dim(1))
 
-    def body(carried: list[Any]) -> list[Any]:
+    def body(carried: list[Value]) -> list[Value]:
         i = carried[0]
         left = child_of(i)
         right = arith_d.minui(arith_d.addi(left, k.dim(1)), arith_d.subi(size, k.dim(1)))
@@ -49,7 +49,7 @@ def sift_down(k: LoopKernel, root: Any, size: Any, above: Callable[[Any, Any], A
     k.repeat([root], lambda c: arith_d.cmpi(_I.ult, child_of(c[0]), size), body)
 
 
-def _worse(dtype: Any, largest: bool, a: Any, i: Any, b: Any, j: Any) -> Any:
+def _worse(dtype: Type, largest: bool, a: Value, i: Value, b: Value, j: Value) -> Value:
     """Whether (a, index i) ranks behind (b, index j)."""
     behind = less(a, b, dtype) if largest else less(b, a, dtype)
     ahead = less(b, a, dtype) if largest else less(a, b, dtype)
@@ -69,17 +69,17 @@ def top_k(k: LoopKernel) -> None:
     others = [d for i, d in enumerate(x.dims) if i != axis]
     worse = partial(_worse, x.dtype, largest)
 
-    def row(c: list[Any]) -> None:
+    def row(c: list[Value]) -> None:
         at = _row(c[:len(others)], axis)
 
-        def put(value: Value, index: Any, i: Any) -> None:
+        def put(value: Value, index: Value, i: Value) -> None:
             values.store(value, at(i))
             indices.store(index, at(i))
 
-        def above(i: Any, j: Any) -> Any:
+        def above(i: Value, j: Value) -> Value:
             return worse(values.load(at(i)), indices.load(at(i)), values.load(at(j)), indices.load(at(j)))
 
-        def swap(i: Any, j: Any) -> None:
+        def swap(i: Value, j: Value) -> None:
             a, p, b, q = values.load(at(i)), indices.load(at(i)), values.load(at(j)), indices.load(at(j))
             put(b, q, i)
             put(a, p, j)
@@ -88,7 +88,7 @@ def top_k(k: LoopKernel) -> None:
         half = arith_d.divui(count, k.dim(2))
         k.loop(half, lambda i: sift_down(k, arith_d.subi(arith_d.subi(half, i), k.dim(1)), count, above, swap))
 
-        def offer(i: Any) -> None:
+        def offer(i: Value) -> None:
             value, root = x.load(at(i)), at(k.dim(0))
 
             def replace() -> None:
@@ -100,7 +100,7 @@ def top_k(k: LoopKernel) -> None:
         some = arith_d.select(arith_d.cmpi(_I.eq, count, k.dim(0)), n, count)
         k.loop(n, offer, first=some)
 
-        def extract(i: Any) -> None:
+        def extract(i: Value) -> None:
             end = arith_d.subi(count, i)
             swap(k.dim(0), end)
             sift_down(k, k.dim(0), end, above, swap)

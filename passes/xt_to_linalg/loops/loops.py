@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Value, arith_d, ir, memref_d, scf_d
+from xcc._mlir import Type, Value, arith_d, ir, memref_d, scf_d
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.dims import DimEmitter
 from xcc.passes.xt_to_linalg.build.registry import Op
@@ -26,7 +26,7 @@ PARALLEL_WORK = 1 << 14
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-def buffer_type(dims: Sequence[Dim], dtype: Any) -> Any:
+def buffer_type(dims: Sequence[Dim], dtype: Type) -> Type:
     """The memref of a tensor: bool is i8 with 0 and 1."""
     element = ir.IntegerType.get_signless(8) if is_bool(dtype) else stored(dtype)
     return ir.MemRefType.get([d if isinstance(d, int) else _DYNAMIC for d in dims], element)
@@ -38,14 +38,14 @@ class Buffer:
 
     memref: Value
     dims: tuple[Dim, ...]
-    dtype: Any
+    dtype: Type
 
-    def load(self, coords: Sequence[Any]) -> Any:
+    def load(self, coords: Sequence[Value]) -> Value:
         """The element as a scalar of its xt type; bool as i1."""
         value = memref_d.load(self.memref, list(coords))
         return arith_d.trunci(stored(self.dtype), value) if is_bool(self.dtype) else value
 
-    def store(self, value: Value, coords: Sequence[Any]) -> None:
+    def store(self, value: Value, coords: Sequence[Value]) -> None:
         if is_bool(self.dtype):
             value = arith_d.extui(ir.IntegerType.get_signless(8), value)
         memref_d.store(value, self.memref, list(coords))
@@ -93,8 +93,8 @@ class LoopKernel:
             ends = ir.Operation.create("scf.forall.in_parallel", regions=1)
             ends.regions[0].blocks.append()
 
-    def fold(self, extent: Any, starts: Sequence[Any], body: Callable[[Any, list[Any]], Sequence[Any]],
-             first: Any = None) -> list[Any]:
+    def fold(self, extent: Any, starts: Sequence[Value], body: Callable[[Any, list[Any]], Sequence[Any]],
+             first: Value | None = None) -> list[Value]:
         """scf.for from `first` (0) to `extent` that carries values; `body(i, carried)` gives the next ones."""
         extent = extent if isinstance(extent, ir.Value) else self.dim(extent)
         loop = scf_d.ForOp(self.dim(0) if first is None else first, extent, self.dim(1), list(starts))
@@ -102,37 +102,37 @@ class LoopKernel:
             scf_d.YieldOp(list(body(loop.induction_variable, list(loop.inner_iter_args))))
         return list(loop.results)
 
-    def loop(self, extent: Any, body: Callable[[Any], None], first: Any = None) -> None:
+    def loop(self, extent: Any, body: Callable[[Any], None], first: Value | None = None) -> None:
         """scf.for without values."""
-        def step(i: Any, _: list[Any]) -> list[Any]:
+        def step(i: Value, _: list[Any]) -> list[Any]:
             body(i)
             return []
 
         self.fold(extent, [], step, first)
 
-    def nest(self, dims: Sequence[Dim], body: Callable[[list[Any]], None], outer: Sequence[Any] = ()) -> None:
+    def nest(self, dims: Sequence[Dim], body: Callable[[list[Any]], None], outer: Sequence[Value] = ()) -> None:
         """Loops over all of `dims`, row-major."""
         if len(outer) == len(dims):
             body(list(outer))
         else:
             self.loop(dims[len(outer)], lambda i: self.nest(dims, body, [*outer, i]))
 
-    def nest_fold(self, dims: Sequence[Dim], starts: Sequence[Any],
-                  body: Callable[[list[Any], list[Any]], Sequence[Any]], outer: Sequence[Any] = ()) -> list[Any]:
+    def nest_fold(self, dims: Sequence[Dim], starts: Sequence[Value],
+                  body: Callable[[list[Any], list[Any]], Sequence[Any]], outer: Sequence[Value] = ()) -> list[Value]:
         """As `nest`, carrying values through all iterations."""
         if len(outer) == len(dims):
             return list(body(list(outer), list(starts)))
         return self.fold(dims[len(outer)], starts,
                          lambda i, carried: self.nest_fold(dims, carried, body, [*outer, i]))
 
-    def when(self, condition: Any, body: Callable[[], None]) -> None:
+    def when(self, condition: Value, body: Callable[[], None]) -> None:
         branch = scf_d.IfOp(condition)
         with ir.InsertionPoint(branch.then_block):
             body()
             scf_d.YieldOp([])
 
-    def repeat(self, starts: Sequence[Any], condition: Callable[[list[Any]], Any],
-               body: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
+    def repeat(self, starts: Sequence[Value], condition: Callable[[list[Any]], Any],
+               body: Callable[[list[Any]], Sequence[Any]]) -> list[Value]:
         """scf.while: carries values while `condition` of them holds."""
         kinds = [v.type for v in starts]
         loop = scf_d.WhileOp(kinds, list(starts))
@@ -144,14 +144,14 @@ class LoopKernel:
             scf_d.YieldOp(list(body(list(after.arguments))))
         return list(loop.results)
 
-    def flat(self, coords: Sequence[Any], dims: Sequence[Any]) -> Any:
+    def flat(self, coords: Sequence[Value], dims: Sequence[Any]) -> Value:
         """The row-major position of `coords`; dims may be index values."""
         out = self.dim(0)
         for at, d in zip(coords, dims, strict=True):
             out = arith_d.addi(arith_d.muli(out, d if isinstance(d, ir.Value) else self.dim(d)), at)
         return out
 
-    def unflat(self, position: Any, dims: Sequence[Dim]) -> list[Any]:
+    def unflat(self, position: Value, dims: Sequence[Dim]) -> list[Value]:
         """The coordinates of a row-major position."""
         coords = []
         for d in reversed(dims):
@@ -159,7 +159,7 @@ class LoopKernel:
             position = arith_d.divui(position, self.dim(d))
         return coords[::-1]
 
-    def wrapped(self, value: Value, dtype: Any, extent: Dim) -> Any:
+    def wrapped(self, value: Value, dtype: Type, extent: Dim) -> Value:
         """A data index made valid: negative ones count from the end, the rest is clamped."""
         at = arith_d.index_cast(ir.IndexType.get(), value)
         negative = arith_d.cmpi(arith_d.CmpIPredicate.slt, at, self.dim(0))
@@ -167,11 +167,11 @@ class LoopKernel:
         return arith_d.maxsi(arith_d.minsi(at, self.dim(extent - 1)), self.dim(0))
 
 
-def i64() -> Any:
+def i64() -> Type:
     return ir.IntegerType.get_signless(64)
 
 
-def to_i64(index: Any) -> Any:
+def to_i64(index: Value) -> Value:
     return arith_d.index_cast(i64(), index)
 
 
@@ -179,5 +179,5 @@ def size_of(dims: Sequence[Dim]) -> Dim:
     return symbolic.product(dims)
 
 
-def true() -> Any:
+def true() -> Value:
     return constant(ir.IntegerType.get_signless(1), 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import Value, arith_d, ir, math_d
+from xcc._mlir import Type, Value, arith_d, ir, math_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
@@ -31,7 +31,7 @@ MATH = ("exp", "exp2", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt", "cbrt",
 ROUNDING = {"floor": "floor", "ceil": "ceil", "round": "roundeven", "trunc": "trunc"}
 
 
-def in_f32(fn: Callable[..., Any], dtype: Any, *xs: Any) -> Any:
+def in_f32(fn: Callable[..., Any], dtype: Type, *xs: Value) -> Value:
     """`fn` on f16, bf16 and f8 values computed in f32 and rounded once; on wider types as it is."""
     if not is_float(dtype) or width(dtype) >= 32:
         return fn(*xs)
@@ -40,7 +40,7 @@ def in_f32(fn: Callable[..., Any], dtype: Any, *xs: Any) -> Any:
     return scalar.convert(out, f32, dtype) if is_float(out.type) else out
 
 
-def narrow(fn: Callable[..., Any], dtype: Any, *xs: Any) -> Any:
+def narrow(fn: Callable[..., Any], dtype: Type, *xs: Value) -> Value:
     """As `in_f32` for the 8-bit floats, which have no arithmetic of their own; f16 and bf16 stay."""
     return in_f32(fn, dtype, *xs) if width(dtype) <= 8 else fn(*xs)
 
@@ -59,17 +59,17 @@ def convert_rounding(b: Builder, op: Op) -> View:
     return b.pointwise(op.dims, op.dtype, op.operands, lambda s: in_f32(fn, op.dtype, s[0]))
 
 
-def _abs(x: Any, t: Any) -> Any:
+def _abs(x: Value, t: Type) -> Value:
     if is_float(t):
         return narrow(math_d.absf, t, x)
     return x if is_unsigned(t) else math_d.absi(x)
 
 
-def _neg(x: Any, t: Any) -> Any:
+def _neg(x: Value, t: Type) -> Value:
     return narrow(arith_d.negf, t, x) if is_float(t) else arith_d.subi(constant(t, 0), x)
 
 
-def _sign(x: Any, t: Any) -> Any:
+def _sign(x: Value, t: Type) -> Value:
     zero, one = constant(t, 0), constant(t, 1)
     if is_float(t):
         signed = arith_d.select(arith_d.cmpf(_F.OLT, x, zero), constant(t, -1), x)
@@ -81,19 +81,19 @@ def _sign(x: Any, t: Any) -> Any:
     return arith_d.select(arith_d.cmpi(_I.slt, x, zero), constant(t, -1), positive)
 
 
-def _reciprocal(x: Any, t: Any) -> Any:
+def _reciprocal(x: Value, t: Type) -> Value:
     return in_f32(lambda v: arith_d.divf(constant(v.type, 1), v), t, x)
 
 
-def _sigmoid(x: Any, t: Any) -> Any:
-    def f(v: Value) -> Any:
+def _sigmoid(x: Value, t: Type) -> Value:
+    def f(v: Value) -> Value:
         one = constant(v.type, 1)
         return arith_d.divf(one, arith_d.addf(one, math_d.exp(arith_d.negf(v))))
 
     return in_f32(f, t, x)
 
 
-def _not(x: Any, t: Any) -> Any:
+def _not(x: Value, t: Type) -> Value:
     return arith_d.xori(x, constant(t, 1 if is_bool(t) else -1))
 
 
@@ -104,7 +104,7 @@ UNARY = {"abs": _abs, "neg": _neg, "sign": _sign, "reciprocal": _reciprocal, "si
 def convert_unary(b: Builder, op: Op) -> View:
     t = computed(op.dtype)
 
-    def body(s: list[Any]) -> Any:
+    def body(s: list[Value]) -> Value:
         return scalar.convert(UNARY[op.name](scalar.convert(s[0], op.dtype, t), t), t, op.dtype)
 
     return b.pointwise(op.dims, op.dtype, op.operands, body)
@@ -115,7 +115,7 @@ def convert_classify(b: Builder, op: Op) -> View:
     """Tests on f32, f64, f16 as they are; f8 widened."""
     t = op.operands[0].dtype
 
-    def test(x: Value) -> Any:
+    def test(x: Value) -> Value:
         if op.name == "is_nan":
             return arith_d.cmpf(_F.UNO, x, x)
         inf = constant(x.type, float("inf"))
@@ -138,7 +138,7 @@ INTEGER = {"add": arith_d.addi, "sub": arith_d.subi, "mul": arith_d.muli, "and":
 _IN_F32 = {"pow", "atan2", "rem", "mod"}
 
 
-def binary(name: str, x: Any, y: Any, t: Any) -> Any:
+def binary(name: str, x: Value, y: Value, t: Type) -> Value:
     """The scalar code of the binary op `name` on element type `t`."""
     if is_coded(t):
         wide = computed(t)
@@ -175,7 +175,7 @@ def convert_compare(b: Builder, op: Op) -> View:
     dtype, direction = op.operands[0].dtype, op.attr("direction")
     t = computed(dtype)
 
-    def body(s: list[Any]) -> Any:
+    def body(s: list[Value]) -> Value:
         values = [scalar.convert(x, dtype, t) for x in s]
         if is_float(t):
             return narrow(lambda x, y: scalar.float_compare(direction, x, y), t, *values)
@@ -200,7 +200,7 @@ def convert_bitcast(b: Builder, op: Op) -> View:
     """Between element types of equal width; the codes of types of fewer bits than a byte are the same."""
     to = stored(op.dtype)
 
-    def body(s: list[Any]) -> Any:
+    def body(s: list[Value]) -> Value:
         return s[0] if s[0].type == to else arith_d.bitcast(to, s[0])
 
     return b.pointwise(op.dims, op.dtype, op.operands, body)

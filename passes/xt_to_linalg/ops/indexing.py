@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Value, arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
 from xcc.passes.xt_to_linalg.build.types import is_unsigned
@@ -16,13 +16,13 @@ from xcc.symbolic import Dim
 _I = arith_d.CmpIPredicate
 
 
-def to_index(value: Value, dtype: Any) -> Any:
+def to_index(value: Value, dtype: Type) -> Value:
     """In a body: an integer of element type `dtype` as an index."""
     index = ir.IndexType.get()
     return arith_d.index_castui(index, value) if is_unsigned(dtype) else arith_d.index_cast(index, value)
 
 
-def wrapped(b: Builder, value: Value, dtype: Any, extent: Dim) -> Any:
+def wrapped(b: Builder, value: Value, dtype: Type, extent: Dim) -> Value:
     """A data index made valid: negative ones count from the end, the rest is clamped."""
     at = to_index(value, dtype)
     if not is_unsigned(dtype):
@@ -39,7 +39,7 @@ def convert_gather(b: Builder, op: Op) -> View:
     at = [dim_expr(i) for i in range(len(op.dims))]
     read = indices.through(op.dims, at[:batch] + at[axis:axis + n_index])
 
-    def body(scalars: list[Any], index: list[Any]) -> Any:
+    def body(scalars: list[Value], index: list[Value]) -> Value:
         picked = wrapped(b, scalars[0], indices.dtype, x.dims[axis])
         return b.extract(x, [*index[:axis], picked, *index[axis + n_index:]])
 
@@ -54,7 +54,7 @@ def convert_gather_nd(b: Builder, op: Op) -> View:
     at = [dim_expr(i) for i in range(outer)]
     reads = [indices.through(op.dims, [*at, ir.AffineExpr.get_constant(k)]) for k in range(depth)]
 
-    def body(scalars: list[Any], index: list[Any]) -> Any:
+    def body(scalars: list[Value], index: list[Value]) -> Value:
         picked = [wrapped(b, s, indices.dtype, x.dims[batch + k]) for k, s in enumerate(scalars)]
         return b.extract(x, [*index[:batch], *picked, *index[outer:]])
 
@@ -66,14 +66,14 @@ def convert_gather_elements(b: Builder, op: Op) -> View:
     x, indices = op.operands
     axis = op.attr("axis")
 
-    def body(scalars: list[Any], index: list[Any]) -> Any:
+    def body(scalars: list[Value], index: list[Value]) -> Value:
         picked = wrapped(b, scalars[0], indices.dtype, x.dims[axis])
         return b.extract(x, [*index[:axis], picked, *index[axis + 1:]])
 
     return b.indexed(op.dims, op.dtype, [indices], body)
 
 
-def _starts(b: Builder, starts: Sequence[Any], x: View, sizes: Sequence[Dim]) -> list[Any]:
+def _starts(b: Builder, starts: Sequence[Value], x: View, sizes: Sequence[Dim]) -> list[Value]:
     """In a body: the i64 scalars `starts` as indices, clamped so that the box of `sizes` is inside `x`."""
     i64 = ir.IntegerType.get_signless(64)
     out = []
@@ -88,7 +88,7 @@ def _starts(b: Builder, starts: Sequence[Any], x: View, sizes: Sequence[Dim]) ->
 def convert_dynamic_slice(b: Builder, op: Op) -> View:
     x, *starts = op.operands
 
-    def body(scalars: list[Any], index: list[Any]) -> Any:
+    def body(scalars: list[Value], index: list[Value]) -> Value:
         begins = _starts(b, scalars, x, op.dims)
         return b.extract(x, [arith_d.addi(at, begin) for at, begin in zip(index, begins, strict=True)])
 
@@ -101,7 +101,7 @@ def convert_dynamic_update_slice(b: Builder, op: Op) -> View:
     if any(d == 0 for d in update.dims):
         return x
 
-    def body(scalars: list[Any], index: list[Any]) -> Any:
+    def body(scalars: list[Value], index: list[Value]) -> Value:
         old, *begins = scalars
         at = [arith_d.subi(i, s) for i, s in zip(index, _starts(b, begins, x, update.dims), strict=True)]
         inside = None
@@ -129,7 +129,7 @@ def convert_concatenate(b: Builder, op: Op) -> View:
     if not parts:
         return op.operands[0]
 
-    def body(_: list[Any], index: list[Any]) -> Any:
+    def body(_: list[Any], index: list[Value]) -> Value | None:
         out = None
         for start, x in parts:
             at = index[axis] if start == 0 else arith_d.subi(index[axis], b.dim(start))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import AffineExpr, Type, Value, arith_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.builder import Builder, Read
@@ -20,13 +20,13 @@ _ARITH = {"bool": (arith_d.andi, arith_d.ori), "float": (arith_d.mulf, arith_d.a
           "int": (arith_d.muli, arith_d.addi)}
 
 
-def contract(b: Builder, loops: Sequence[Dim], n_parallel: int, reads: Sequence[Read], dtype: Any) -> Any:
+def contract(b: Builder, loops: Sequence[Dim], n_parallel: int, reads: Sequence[Read], dtype: Type) -> Value:
     """sum over the loops after `n_parallel` of the product of two reads, kept in the accumulator type of `dtype`."""
     acc = accumulator(dtype)
     init = b.fill(loops[:n_parallel], acc, 0) if n_parallel < len(loops) else b.empty(loops, acc)
     types = [view.dtype for view, _ in reads]
 
-    def body(s: list[Any]) -> Any:
+    def body(s: list[Value]) -> Value:
         x, y = (scalar.convert(v, t, acc) for v, t in zip(s[:2], types, strict=True))
         times, plus = _ARITH["bool" if is_bool(acc) else "float" if is_float(acc) else "int"]
         product = times(x, y)
@@ -36,7 +36,7 @@ def contract(b: Builder, loops: Sequence[Dim], n_parallel: int, reads: Sequence[
     return b.generic(loops, [(init, out)], reads, body, range(n_parallel, len(loops)))[0]
 
 
-def finish(b: Builder, view: View, dtype: Any) -> View:
+def finish(b: Builder, view: View, dtype: Type) -> View:
     """The accumulator converted to the op's result type."""
     if view.dtype == dtype:
         return view
@@ -63,7 +63,7 @@ def convert_dot_general(b: Builder, op: Op) -> View:
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)
 
 
-def panel_coordinates(n: Any, width: Dim) -> tuple[Any, Any]:
+def panel_coordinates(n: AffineExpr, width: Dim) -> tuple[AffineExpr, AffineExpr]:
     """The panel and the place in it of column `n`, for panels of `width` columns."""
     if not isinstance(width, int):
         raise CompilerBug(f"panels of symbolic width {width}")
@@ -80,7 +80,8 @@ def convert_packed_matmul(b: Builder, op: Op) -> View:
     d = [dim_expr(i) for i in range(len(loops))]
     rows, n, k, inner = d[:len(op.dims) - 1], d[len(op.dims) - 1], d[len(op.dims)], d[len(op.dims) + 1:]
     panel, lane = panel_coordinates(n, width)
-    whole = k if not inner else k * group[0] + inner[0]
+    steps: Any = group[0] if group else 1
+    whole = k * steps + inner[0] if inner else k
     out = contract(b, loops, len(op.dims), [(lhs, [*rows, whole]), (rhs, [*rows[:batch], panel, k, lane, *inner])],
                    op.dtype)
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)

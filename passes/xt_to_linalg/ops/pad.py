@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir, tensor_d
+from xcc._mlir import Operation, Value, arith_d, ir, tensor_d
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
 from xcc.passes.xt_to_linalg.build.types import constant
@@ -30,7 +30,7 @@ def pad_view(b: Builder, x: View, low: Sequence[Dim], high: Sequence[Dim], inter
     fill, number = (value, 0) if isinstance(value, View) else (None, value)
     empty = any(d == 0 for d in x.dims)
 
-    def body(scalars: list[Any], index: list[Any]) -> Any:
+    def body(scalars: list[Any], index: list[Value]) -> Value:
         outside = scalars[0] if fill is not None else constant(x.dtype, number)
         if empty:
             return outside
@@ -73,7 +73,7 @@ def convert_pad(b: Builder, op: Op) -> View:
         return pad_view(b, x, low, high, interior, value, op.dims)
     lows = [b.dim(d) for d in low]
 
-    def body(_: list[Any], index: list[Any]) -> Any:
+    def body(_: list[Any], index: list[Value]) -> Value:
         coords = [at if low[i] == 0 and high[i] == 0 else _outside(b, mode, arith_d.subi(at, lows[i]), x.dims[i])
                   for i, at in enumerate(index)]
         return b.extract(x, coords)
@@ -81,7 +81,7 @@ def convert_pad(b: Builder, op: Op) -> View:
     return b.indexed(op.dims, x.dtype, [], body)
 
 
-def _outside(b: Builder, mode: str, at: Any, extent: Dim) -> Any:
+def _outside(b: Builder, mode: str, at: Value, extent: Dim) -> Value:
     """A coordinate outside [0, extent) brought inside: clamped, wrapped, or mirrored without repeating the edge."""
     if mode == "edge":
         return b.clamp(at, extent)
@@ -94,7 +94,7 @@ def _outside(b: Builder, mode: str, at: Any, extent: Dim) -> Any:
     return b.clamp(at, extent)
 
 
-def _only_returned(operation: Any) -> bool:
+def _only_returned(operation: Operation) -> bool:
     return all(use.owner.operation.name == "func.return" for use in operation.results[0].uses)
 
 

@@ -62,7 +62,7 @@ def convert_unpack(b: Builder, op: Op) -> View:
     packed = x.through(op.dims, [ir.AffineExpr.get_floor_div(dim_expr(d), count) if d == axis else dim_expr(d)
                                  for d in range(len(op.dims))])
 
-    def body(s: list[Any]) -> Any:
+    def body(s: list[Value]) -> Value:
         place = arith_d.remui(arith_d.index_cast(i32, loop_index(axis)), constant(i32, count))
         behind, wide = arith_d.muli(place, constant(i32, bits)), arith_d.extui(i32, s[0])
         if is_unsigned(op.dtype) or is_float(op.dtype):

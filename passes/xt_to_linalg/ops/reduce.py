@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from xcc._mlir import Type, Value
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
@@ -18,13 +18,13 @@ __all__ = ["COMBINE", "accumulate_in", "keep_dims", "neutral", "reduce_view"]
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 
 
-def neutral(kind: str, dtype: Any) -> float | int:
+def neutral(kind: str, dtype: Type) -> float | int:
     """The value that leaves others unchanged under `kind`."""
     low, high = limits(dtype)
     return {"sum": 0, "prod": 1, "max": low, "min": high, "or": 0, "and": high if is_unsigned(dtype) else -1}[kind]
 
 
-def accumulate_in(kind: str, dtype: Any) -> Any:
+def accumulate_in(kind: str, dtype: Type) -> Type:
     """Sums and products of narrow floats are kept in f32."""
     return accumulator(dtype) if kind in ("sum", "prod") else computed(dtype)
 
@@ -46,7 +46,7 @@ def reduce_view(b: Builder, x: View, kind: str, axes: Sequence[int]) -> View:
     acc = accumulate_in(kind, x.dtype)
     init = b.fill([loops[n] for n in kept], acc, neutral(kind, acc))
 
-    def body(s: list[Any]) -> Any:
+    def body(s: list[Value]) -> Value:
         return binary(COMBINE[kind], scalar.convert(s[0], x.dtype, acc), s[1], acc)
 
     out = b.generic(loops, [(init, [dim_expr(n) for n in kept])], [(x, None)], body, reduction)[0]

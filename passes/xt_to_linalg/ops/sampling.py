@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from xcc._mlir import arith_d, ir, math_d
+from xcc._mlir import Value, arith_d, ir, math_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
@@ -18,32 +18,32 @@ _F = arith_d.CmpFPredicate
 TAPS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
 
 
-def number(index: Any) -> Any:
+def number(index: Value) -> Value:
     """An index value as f32."""
     i64 = ir.IntegerType.get_signless(64)
     return arith_d.sitofp(ir.F32Type.get(), arith_d.index_cast(i64, index))
 
 
-def _f(value: float) -> Any:
+def _f(value: float) -> Value:
     return constant(ir.F32Type.get(), value)
 
 
-def clip(p: Any, low: Any, high: Any) -> Any:
+def clip(p: Value, low: Value, high: Value) -> Value:
     return arith_d.minimumf(arith_d.maximumf(p, low), high)
 
 
-def to_place(p: Any, last: Any) -> Any:
+def to_place(p: Value, last: Value) -> Value:
     """An f32 position moved into [0, last] (NaN: 0) as an index."""
     p = arith_d.select(arith_d.cmpf(_F.UNO, p, p), _f(0), p)
     i64 = ir.IntegerType.get_signless(64)
     return arith_d.index_cast(ir.IndexType.get(), arith_d.fptosi(i64, clip(p, _f(0), last)))
 
 
-def keys(t: Any, c: float) -> Any:
+def keys(t: Value, c: float) -> Value:
     """The cubic convolution kernel of Keys (1981) at distance `t`."""
     t = math_d.absf(t)
 
-    def polynomial(*factors: float) -> Any:
+    def polynomial(*factors: float) -> Value:
         out = _f(factors[0])
         for f in factors[1:]:
             out = arith_d.addf(arith_d.mulf(out, t), _f(f))
@@ -54,7 +54,7 @@ def keys(t: Any, c: float) -> Any:
     return arith_d.select(arith_d.cmpf(_F.OLE, t, _f(1)), near, far)
 
 
-def _reflect(p: Any, size: Any, align: bool) -> Any:
+def _reflect(p: Value, size: Value, align: bool) -> Value:
     """`p` mirrored at the borders into the range of the elements, again and again."""
     low, span = (_f(0), arith_d.subf(size, _f(1))) if align else (_f(-0.5), size)
     t = math_d.absf(arith_d.subf(p, low))
@@ -74,7 +74,7 @@ def convert_grid_sample(b: Builder, op: Op) -> View:
     for d in range(k):
         b.dim(x.dims[2 + d])
 
-    def body(scalars: list[Any], index: list[Any]) -> Any:
+    def body(scalars: list[Value], index: list[Value]) -> Value:
         f32 = ir.F32Type.get()
         sizes = [number(b.dim(n)) for n in x.dims[2:]]
         lasts = [arith_d.subf(n, _f(1)) for n in sizes]
@@ -89,7 +89,7 @@ def convert_grid_sample(b: Builder, op: Op) -> View:
         bases = [(math_d.roundeven if mode == "nearest" else math_d.floor)(p) for p in points]
         axes = [[_tap(p, base, step, n, last, mode, padding, align) for step in TAPS[mode]]
                 for p, base, n, last in zip(points, bases, sizes, lasts, strict=True)]
-        total = None
+        total: Any = None
         for taps in itertools.product(*axes):
             value = scalar.convert(b.extract(x, [*index[:2], *(place for place, _, _ in taps)]), x.dtype, f32)
             for _, weight, _ in taps:
@@ -102,8 +102,8 @@ def convert_grid_sample(b: Builder, op: Op) -> View:
     return b.indexed(op.dims, op.dtype, reads, body)
 
 
-def _tap(p: Any, base: Any, step: int, size: Any, last: Any, mode: str, padding: str,
-         align: bool) -> tuple[Any, Any, Any]:
+def _tap(p: Value, base: Value, step: int, size: Value, last: Value, mode: str, padding: str,
+         align: bool) -> tuple[Value, Value | None, Value | None]:
     """(index, weight or None for 1, whether it is inside or None for always) of the element `step` after `base`."""
     at = arith_d.addf(base, _f(step)) if step else base
     weight = inside = None

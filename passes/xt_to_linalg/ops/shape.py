@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir
+from xcc._mlir import AffineExpr, Value, arith_d, ir
 from xcc.dialects.xt.fields import decode_dense
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.builder import Builder
@@ -66,7 +67,7 @@ def convert_slice(b: Builder, op: Op) -> View:
     offsets = [b.dim(s if s == 0 or isinstance(d, int) else symbolic.dim_min(s, _last(n)))
                for s, d, n in zip(starts, op.dims, x.dims, strict=True)]
 
-    def body(_: list[Any], index: list[Any]) -> Any:
+    def body(_: list[Any], index: list[Value]) -> Value:
         return b.extract(x, [arith_d.addi(arith_d.muli(at, index_constant(strides[i])), offsets[i])
                              for i, at in enumerate(index)])
 
@@ -82,11 +83,12 @@ def _last(size: Dim) -> Dim:
 def convert_reverse(b: Builder, op: Op) -> View:
     x, axes = op.operands[0], set(op.attr("axes"))
     if all(isinstance(x.dims[a], int) for a in axes):
-        coords = [dim_expr(i) * -1 + (x.dims[i] - 1) if i in axes else dim_expr(i) for i in range(len(x.dims))]
+        last: list[Any] = [d - 1 for d in x.dims]
+        coords = [dim_expr(i) * -1 + last[i] if i in axes else dim_expr(i) for i in range(len(x.dims))]
         return x.through(op.dims, coords)
     lasts = {a: b.dim(_last(x.dims[a])) for a in axes}
 
-    def body(_: list[Any], index: list[Any]) -> Any:
+    def body(_: list[Any], index: list[Value]) -> Value:
         return b.extract(x, [arith_d.subi(lasts[i], at) if i in axes else at for i, at in enumerate(index)])
 
     return b.indexed(op.dims, op.dtype, [], body)
@@ -154,9 +156,9 @@ def _aligned(old: tuple[Dim, ...], new: tuple[Dim, ...]) -> list[Group] | None:
     return groups if i == len(a) and j == len(c) else None
 
 
-def _affine_reshape(old: tuple[Dim, ...], new: tuple[Dim, ...], groups: list[Group]) -> list[Any]:
+def _affine_reshape(old: Sequence[Any], new: Sequence[Any], groups: list[Group]) -> list[AffineExpr]:
     """The old coordinates as affine expressions over the new ones."""
-    coords: list[Any] = [ir.AffineExpr.get_constant(0)] * len(old)
+    coords: list[AffineExpr] = [ir.AffineExpr.get_constant(0)] * len(old)
     for left, right in groups:
         flat = dim_expr(right[0])
         for j in right[1:]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
@@ -28,7 +27,7 @@ def convert_reduce_window(b: Builder, op: Op) -> View:
     acc = accumulate_in(kind, x.dtype)
     init = b.fill(op.dims, acc, neutral(kind, acc))
 
-    def body(s: list[Any]) -> Any:
+    def body(s: list[Value]) -> Value:
         return binary(COMBINE[kind], scalar.convert(s[0], x.dtype, acc), s[1], acc)
 
     out = View.of(b.generic(loops, [(init, [dim_expr(i) for i in range(rank)])], [(x, coords)], body,

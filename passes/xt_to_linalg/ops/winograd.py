@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.dialects.xt.winograd import winograd_matrices
 from xcc.passes.xt_to_linalg.build.builder import Builder, Read
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
@@ -44,7 +44,7 @@ def convert_winograd_convolution(b: Builder, op: Op) -> View:
     return _results(b, View.of(products, loops, op.dtype), tile, [n, height, width, outputs], op.dtype)
 
 
-def _patches(b: Builder, x: View, tile: int, dims: list[Dim], dtype: Any) -> View:
+def _patches(b: Builder, x: View, tile: int, dims: list[Dim], dtype: Type) -> View:
     """B' x B of each patch: loops a, b, n, h, w, c and the sum's."""
     size, _, n, down, _, channels = dims
     matrix = _table(winograd_matrices(tile)[2], dtype)
@@ -56,7 +56,7 @@ def _patches(b: Builder, x: View, tile: int, dims: list[Dim], dtype: Any) -> Vie
     return View.of(out, dims, dtype)
 
 
-def _results(b: Builder, p: View, tile: int, dims: list[Dim], dtype: Any) -> View:
+def _results(b: Builder, p: View, tile: int, dims: list[Dim], dtype: Type) -> View:
     """A' p A of each tile: loops n, h, w, k and the sum's."""
     size, _, _, _, across, _ = p.dims
     n, height, _, outputs = dims
@@ -71,19 +71,19 @@ def _results(b: Builder, p: View, tile: int, dims: list[Dim], dtype: Any) -> Vie
     return View.of(out, dims, dtype)
 
 
-def _table(matrix: np.ndarray[Any, Any], dtype: Any) -> View:
+def _table(matrix: np.ndarray[Any, Any], dtype: Type) -> View:
     """A constant of the kernel."""
     kind = ir.RankedTensorType.get(list(matrix.shape), dtype)
     entries = [ir.FloatAttr.get(dtype, float(v)) for v in matrix.reshape(-1)]
     return View.of(arith_d.constant(kind, ir.DenseElementsAttr.get(entries, kind)), list(matrix.shape), dtype)
 
 
-def _sum(b: Builder, loops: Sequence[Dim], dtype: Any, p: Read, q: Read) -> Any:
+def _sum(b: Builder, loops: Sequence[Dim], dtype: Type, p: Read, q: Read) -> Value:
     """The sum of p * q over the last loop."""
     outer = list(loops[:-1])
     finite = ir.Attribute.parse(FINITE)
 
-    def body(s: list[Any]) -> Any:
+    def body(s: list[Value]) -> Value:
         return arith_d.addf(s[2], arith_d.mulf(s[0], s[1], fastmath=finite), fastmath=finite)
 
     out = (b.fill(outer, dtype, 0), [dim_expr(i) for i in range(len(outer))])

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Type, Value, arith_d, ir, scf_d
+from xcc._mlir import Attribute, Block, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, is_unsigned, stored
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
@@ -27,7 +27,7 @@ _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _REVERSE = "xcc.reverse"
 
 
-def _kind(kind: str, dtype: Any) -> str:
+def _kind(kind: str, dtype: Type) -> str:
     """The combining kind of vector ops."""
     if kind in ("sum", "prod"):
         return {"sum": "add", "prod": "mul"}[kind]
@@ -58,18 +58,18 @@ class _Rows:
     def threads(self) -> int:
         return max(64, min(1024, self.width * self.height // EACH))     # whole waves of any chip
 
-    def neutral(self) -> Any:
+    def neutral(self) -> Value:
         return constant(self.acc, neutral(self.kind, self.x.dtype))
 
-    def vector(self, element: Type) -> Any:
+    def vector(self, element: Type) -> Type:
         return ir.VectorType.get([self.height, self.width], element)
 
-    def start(self, value: Value) -> Any:
+    def start(self, value: Value) -> Value:
         """`value`, a scalar, for each row of the tile."""
         kind = ir.VectorType.get([self.height], self.acc)
         return ir.Operation.create("vector.broadcast", results=[kind], operands=[value]).results[0]
 
-    def read(self, row: Any, column: Any) -> Any:
+    def read(self, row: Value, column: Value) -> Value:
         """The tile in the accumulator's type; past the ends of rows what is neutral."""
         x, kinds = self.x, ir.VectorType.get([self.height, self.width], ir.IntegerType.get_signless(1))
         rest = [arith_d.subi(self.k.dim(d), at) for d, at in zip(x.dims, (row, column), strict=True)]
@@ -80,13 +80,13 @@ class _Rows:
             operands=[x.memref, row, column, pad, self.mask], attributes=_transfer(1, 2, 1, 1)).results[0]
         return tile if self.acc == self.element else arith_d.extf(self.vector(self.acc), tile)
 
-    def write(self, out: Buffer, tile: Any, row: Any, column: Any) -> None:
+    def write(self, out: Buffer, tile: Value, row: Value, column: Value) -> None:
         if self.element != self.acc:
             tile = arith_d.truncf(self.vector(self.element), tile)
         ir.Operation.create("vector.transfer_write", operands=[tile, out.memref, row, column, self.mask],
                             attributes=_transfer(1, 1, 2, 1))
 
-    def steps(self, first: Any, begin: Any, body: Callable[[Any, Any], Any], reverse: bool) -> Any:
+    def steps(self, first: Value, begin: Value, body: Callable[[Any, Any], Any], reverse: bool) -> Value:
         """``body(column, carried)`` for the tiles of a row or part from column `first` on; what it gives is carried."""
         if isinstance(self.reach, int) and self.reach <= self.width:
             return body(first, begin)
@@ -111,7 +111,7 @@ class _Rows:
             body(row, part, arith_d.muli(part, self.k.dim(self.part)))
             ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
 
-    def scan(self, tile: Any, start: Value, inclusive: bool, reverse: bool) -> Any:
+    def scan(self, tile: Value, start: Value, inclusive: bool, reverse: bool) -> Operation:
         return ir.Operation.create(
             "vector.scan", results=[tile.type, start.type], operands=[tile, start],
             attributes={"kind": ir.Attribute.parse(f"#vector.kind<{_kind(self.kind, self.x.dtype)}>"),
@@ -119,13 +119,13 @@ class _Rows:
                         "inclusive": ir.BoolAttr.get(inclusive), **({_REVERSE: ir.UnitAttr.get()} if reverse else {})})
 
 
-def _transfer(*segments: int) -> dict[str, Any]:
+def _transfer(*segments: int) -> dict[str, Attribute]:
     return {"in_bounds": ir.Attribute.parse("[true, true]"),
             "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(2)),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
 
 
-def _forall(dims: list[Dim], steps: list[int], k: LoopKernel) -> Any:
+def _forall(dims: list[Dim], steps: list[int], k: LoopKernel) -> Block:
     """The block of an scf.forall over `dims`."""
     dynamic = [k.dim(d) for d in dims if not isinstance(d, int)]
     i64s, i32s = ir.DenseI64ArrayAttr.get, ir.DenseI32ArrayAttr.get
@@ -140,10 +140,10 @@ def scan_rows(k: LoopKernel) -> int:
     rows = _Rows(k, k.op.attr("part", 0))
     out, reverse = k.outputs[0], k.op.attr("reverse", False)
 
-    def body(row: Any, part: Any, column: Any) -> None:
+    def body(row: Value, part: Value, column: Value) -> None:
         first = k.inputs[1].load([row, part]) if rows.part else rows.neutral()
 
-        def step(column: Any, carried: Any) -> Any:
+        def step(column: Value, carried: Value) -> Value:
             made = rows.scan(rows.read(row, column), carried, not k.op.attr("exclusive", False), reverse)
             rows.write(out, made.results[0], row, column)
             return made.results[1]

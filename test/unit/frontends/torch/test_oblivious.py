@@ -62,6 +62,7 @@ RANGES = SimpleNamespace(var_to_range={S: ValueRanges(0, int_oo), T: ValueRanges
     (sympy.Eq(Max(S, 3), Min(T, 2)), False),
     (sympy.And(sympy.Ge(S - Min(1, S), 0), sympy.Le(S - Min(1, S), S)), True),
     (sympy.And(sympy.Ge(S - Min(1, S), 0), sympy.Gt(S, 3)), None),
+    (sympy.Or(sympy.Gt(S, 3), sympy.Ge(S - Min(1, S), 0)), True),
     (sympy.Ge(S - Min(2, T), 0), None),                             # for 0 and 1 it is not
     (sympy.Eq(S - Min(1, S), 0), None),
     (sympy.Ge(S, 0), None),                                         # torch finds this
@@ -69,3 +70,11 @@ RANGES = SimpleNamespace(var_to_range={S: ValueRanges(0, int_oo), T: ValueRanges
 ])
 def test_what_holds_for_all_sizes(condition, answer):
     assert decided(RANGES, condition) is answer
+
+
+def test_the_last_of_some_elements_is_one():
+    """The length of ``x[-1:]``: of none it is 0."""
+    last = sympy.Eq(S - Max(S - 1, 0), 1)
+    assert decided(RANGES, last) is None
+    assert decided(RANGES, last, {S: ValueRanges(1, int_oo)}) is True
+    assert decided(RANGES, sympy.Not(last), {S: ValueRanges(1, int_oo)}) is False

@@ -10,7 +10,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 
 from xcc._mlir import ir
-from xcc.dialects import xt
+from xcc.context import shared_context
 from xcc.dialects.xt.interpret import interpret
 from xcc.frontends.torch.capture import capture_export, capture_fx
 from xcc.frontends.torch.dtypes import to_numpy
@@ -54,7 +54,7 @@ def evaluated(program: TorchProgram, args: tuple[Any, ...], seed: int = 7) -> li
 
     `seed` is that of random numbers, where the program draws some.
     """
-    with xt.context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         module, weights = load(program)
     state = [program.weights[i.target] for i in program.graph.inputs if i.mutated and i.target]
     flat = [to_numpy(t) for t in _pytree.tree_leaves(args) if isinstance(t, torch.Tensor)]
