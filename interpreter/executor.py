@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.kernel import Kernel, find_kernel
 from xcc.interpreter.machine import Options
@@ -67,7 +67,7 @@ class InterpretingExecutor:
         self.communicate: Communicate = alone       # with the other ranks, where there are some
         self.state = HostState(program, weights)
         self._kernels: dict[str, tuple[Kernel, int]] = {}
-        self._parsed: list[Any] = []
+        self._parsed: list[Module] = []
 
     def kernel(self, name: str) -> tuple[Kernel, int]:
         """The kernel `name` and the bytes of shared memory that its code object reserves (AMD)."""

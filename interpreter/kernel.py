@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Attribute, Module, Operation, Type, Value, WalkResult, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.faults import Report
 from xcc.interpreter.machine import Machine, Options
@@ -30,7 +30,7 @@ class Block:
 
     def __init__(self, arguments: list[int]) -> None:
         self.arguments = arguments
-        self.steps: list[tuple[Any, tuple[int, ...], tuple[int, ...], Any]] = []
+        self.steps: list[tuple[Any, tuple[int, ...], tuple[int, ...], _Source]] = []
         self.yields: tuple[int, ...] = ()
 
     def run(self, machine: Machine, arguments: Sequence[Any] = ()) -> list[Any]:
@@ -70,8 +70,8 @@ class _Source:
 class Kernel:
     """A `gpu.func` ready to run. Handlers call `slot`, `block` and `space` while it is compiled."""
 
-    def __init__(self, function: Any) -> None:
-        self._slots: dict[Any, int] = {}
+    def __init__(self, function: Operation) -> None:
+        self._slots: dict[Value, int] = {}
         self._unknown: dict[str, int] = {}
         self.function = function
         self.granule = 4
@@ -138,7 +138,8 @@ class Kernel:
                                   tuple(self.slot(r) for r in op.results), _Source(op, self)))
         return out
 
-    def run(self, grid: tuple[int, int, int], block: tuple[int, int, int], arguments: Sequence[Any],
+    def run(self, grid: tuple[int, int, int], block: tuple[int, int, int],
+            arguments: Sequence[int | np.ndarray[Any, Any]],
             options: Options, dynamic_shared: int = 0) -> Report:
         """Executes the grid. `arguments`: numpy arrays (changed in place) for memrefs, ints for scalars."""
         report = Report()
@@ -158,7 +159,8 @@ class Kernel:
                 report.shared_bytes = machine.shared_bytes
         return report
 
-    def _bind(self, arguments: Sequence[Any]) -> list[tuple[Any, Any, Sequence[int] | None]]:
+    def _bind(self, arguments: Sequence[int | np.ndarray[Any, Any]]
+              ) -> list[tuple[Type, int | np.ndarray[Any, Any], Sequence[int] | None]]:
         """(type, argument, shape) of every parameter; the shape of a memref where the kernel's attributes give it."""
         if len(arguments) != len(self.parameters):
             raise UserError(f"kernel {self.name} takes {len(self.parameters)} arguments, {len(arguments)} were given")
@@ -172,7 +174,8 @@ class Kernel:
         shapes += [None] * (len(arguments) - len(shapes))
         return list(zip(self.parameters, arguments, shapes, strict=False))
 
-    def _argument(self, number: int, type_: Any, value: Any, options: Options, shape: Sequence[int] | None) -> Any:
+    def _argument(self, number: int, type_: Type, value: int | np.ndarray[Any, Any], options: Options,
+                  shape: Sequence[int] | None) -> MemRef | np.ndarray[Any, Any]:
         if not isinstance(type_, ir.MemRefType):
             return np.full(1, value, dtype_of(type_))
         dtype, name = dtype_of(type_), f"argument {number} of {self.name}"
@@ -197,16 +200,16 @@ class Kernel:
                       contiguous_strides(sizes))
 
 
-def _dim(attr: Any) -> symbolic.Dim:
+def _dim(attr: Attribute) -> symbolic.Dim:
     """A dim of ``xt.arg_dims``: an integer or text."""
     return symbolic.parse(attr.value) if isinstance(attr, ir.StringAttr) else int(ir.IntegerAttr(attr).value)
 
 
-def find_kernel(module: Module, name: str) -> Any:
+def find_kernel(module: Module, name: str) -> Operation:
     """The function `name` of `module`, a gpu.func where there is one; UserError when there is none."""
     found = []
 
-    def visit(op: Operation) -> Any:
+    def visit(op: Operation) -> WalkResult:
         if op.name in ("gpu.func", "func.func") and ir.StringAttr(op.attributes["sym_name"]).value == name:
             found.append(op.opview)
         return ir.WalkResult.ADVANCE
@@ -218,7 +221,7 @@ def find_kernel(module: Module, name: str) -> Any:
 
 
 def run_kernel(module: Module, name: str, grid: tuple[int, int, int], block: tuple[int, int, int],
-               buffers: Sequence[Array], scalars: Sequence[Any] = (), options: Options | None = None,
+               buffers: Sequence[Array], scalars: Sequence[int] = (), options: Options | None = None,
                dynamic_shared: int = 0) -> Report:
     """Runs the kernel `name` of `module` (text, or an ir.Module at stage `gpu`); `buffers` are changed in place.
 

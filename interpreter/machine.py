@@ -72,7 +72,7 @@ class Machine:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     groups: Array
-    env: list[Any]
+    env: list[MemRef | np.ndarray[Any, Any] | None]
     where: Callable[[], str] = lambda: "?"
     granule: int = 4
     dynamic_shared: int = 0
@@ -109,14 +109,14 @@ class Machine:
         finally:
             self.mask, self.full = saved, full
 
-    def uniform(self, value: Array) -> Any | None:
+    def uniform(self, value: Array) -> np.ndarray[Any, Any] | None:
         """The one value that all active threads have, as a numpy scalar; None when they differ."""
         if value.shape[0] == 1:
             return value[0]
         active = value if self.full else value[self.mask]
         return active[0] if len(active) and (active == active[0]).all() else None
 
-    def active(self, value: Any) -> Array:
+    def active(self, value: int | np.ndarray[Any, Any]) -> Array:
         """`value` (an int or array over threads) of the active threads only."""
         value = np.asarray(value)
         if value.ndim == 0 or value.shape[0] == 1:
@@ -169,7 +169,7 @@ class Machine:
 
     # Memory
 
-    def allocate(self, name: str, space: str, dtype: np.dtype[Any], sizes: list[Any]) -> MemRef:
+    def allocate(self, name: str, space: str, dtype: np.dtype[Any], sizes: list[int]) -> MemRef:
         """New memory of `space`, poisoned with NaN: a part for each workgroup or for each thread."""
         elements = 1
         for size in sizes:

@@ -60,14 +60,14 @@ class MemRef:
     dtype: np.dtype[Any]
     base: Array | int
     offset: Array | int
-    sizes: list[Any]
-    strides: list[Any]
+    sizes: list[int]
+    strides: list[int]
 
 
-def contiguous_strides(sizes: list[Any]) -> list[Any]:
+def contiguous_strides(sizes: list[int]) -> list[int]:
     """Row-major strides of `sizes`."""
-    strides: list[Any] = []
-    step: Any = 1
+    strides: list[int] = []
+    step: int = 1
     for size in reversed(sizes):
         strides.append(step)
         step = step * size

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.registry import op
+
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 Value = Callable[[tuple[Array, ...]], Array]
@@ -34,11 +37,11 @@ def _compiled(expr: Any, dims: int) -> Value:
 
 
 @op("affine.apply", "affine.min", "affine.max")
-def _affine(source: Any, _: Any) -> Any:
+def _affine(source: Operation, _: Kernel) -> Any:
     amap = source.attributes["map"].value
     values = [_compiled(e, amap.n_dims) for e in amap.results]
     join = np.maximum if source.operation.name == "affine.max" else np.minimum
 
-    def run(machine: Machine, *operands: Array) -> Any:
+    def run(machine: Machine, *operands: Array) -> np.ndarray[Any, Any]:
         return reduce(join, [value(operands) for value in values])
     return run

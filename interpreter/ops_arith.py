@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.interpreter.machine import Machine, expand
 from xcc.interpreter.registry import op, pure
 from xcc.interpreter.types import constant_array, dtype_of, poison_of, unsigned
+
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 
 
 @op("arith.constant")
-def _constant(source: Any, _: Any) -> Any:
+def _constant(source: Operation, _: Kernel) -> Any:
     value = constant_array(source.attributes["value"], source.result.type)
     return lambda machine: value
 
 
 @op("ub.poison")
-def _poison(source: Any, _: Any) -> Any:
+def _poison(source: Operation, _: Kernel) -> Any:
     t = source.result.type
     shape = tuple(ir.VectorType(t).shape) if isinstance(t, ir.VectorType) else ()
     dtype = dtype_of(ir.VectorType(t).element_type if shape else t)
@@ -112,8 +115,9 @@ _shift("shrui", _as_unsigned(np.right_shift))
 
 
 @op("arith.select")
-def _select(source: Any, _: Any) -> Any:
-    def run(machine: Machine, condition: Array, a: Any, b: Any) -> Any:
+def _select(source: Operation, _: Kernel) -> Any:
+    def run(machine: Machine, condition: Array, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any,
+            Any]:
         if not isinstance(a, np.ndarray):
             return select_ref(machine, condition, a, b)
         return np.where(expand(condition, max(a.ndim, b.ndim)), a, b)
@@ -134,7 +138,7 @@ _INTEGER: tuple[tuple[Callable[[Array, Array], Array], bool], ...] = (
 
 
 @op("arith.cmpi")
-def _cmpi(source: Any, _: Any) -> Any:
+def _cmpi(source: Operation, _: Kernel) -> Any:
     function, is_unsigned = _INTEGER[ir.IntegerAttr(source.attributes["predicate"]).value]
     if is_unsigned:
         return lambda machine, a, b: function(a.view(unsigned(a.dtype)), b.view(unsigned(b.dtype)))
@@ -146,7 +150,7 @@ _ORDERED: dict[int, Callable[[Array, Array], Array]] = {
 
 
 @op("arith.cmpf")
-def _cmpf(source: Any, _: Any) -> Any:
+def _cmpf(source: Operation, _: Kernel) -> Any:
     predicate = ir.IntegerAttr(source.attributes["predicate"]).value
 
     def run(machine: Machine, a: Array, b: Array) -> Array:
@@ -164,7 +168,7 @@ def _cmpf(source: Any, _: Any) -> Any:
 
 
 @op("arith.extf", "arith.truncf", "arith.sitofp", "arith.trunci", "arith.index_cast")
-def _cast(source: Any, _: Any) -> Any:
+def _cast(source: Operation, _: Kernel) -> Any:
     dtype = dtype_of(source.result.type)
     signed = source.operation.name != "arith.trunci"
 
@@ -185,13 +189,13 @@ def _extsi(source: Any, _: Any) -> Any:
 
 
 @op("arith.extui", "arith.uitofp", "arith.index_castui")
-def _from_unsigned(source: Any, _: Any) -> Any:
+def _from_unsigned(source: Operation, _: Kernel) -> Any:
     dtype = dtype_of(source.result.type)
     return lambda machine, a: a.view(unsigned(a.dtype)).astype(dtype)
 
 
 @op("arith.fptosi", "arith.fptoui")
-def _to_integer(source: Any, _: Any) -> Any:
+def _to_integer(source: Operation, _: Kernel) -> Any:
     dtype = dtype_of(source.result.type)
     wide = unsigned(dtype) if source.operation.name == "arith.fptoui" else dtype
 
@@ -201,7 +205,7 @@ def _to_integer(source: Any, _: Any) -> Any:
 
 
 @op("arith.bitcast", "vector.bitcast")
-def _bitcast(source: Any, _: Any) -> Any:
+def _bitcast(source: Operation, _: Kernel) -> Any:
     dtype = dtype_of(source.result.type)
 
     def run(machine: Machine, a: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,10 +10,14 @@ from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine, expand
 from xcc.interpreter.registry import op
 
+if TYPE_CHECKING:
+    from xcc._mlir import Operation
+    from xcc.interpreter.kernel import Kernel
+
 Array = np.ndarray[Any, Any]
 
 
-def merge(condition: Array, new: Any, old: Any) -> Any:
+def merge(condition: Array, new: np.ndarray[Any, Any], old: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """`new` for the threads of `condition`, `old` for the others."""
     if new is old:
         return new
@@ -24,10 +28,11 @@ def merge(condition: Array, new: Any, old: Any) -> Any:
 
 
 @op("scf.for")
-def _for(source: Any, kernel: Any) -> Any:
+def _for(source: Operation, kernel: Kernel) -> Any:
     body = kernel.block(source.regions[0].blocks[0])
 
-    def run(machine: Machine, lower: Array, upper: Array, step: Array, *carried: Any) -> Any:
+    def run(machine: Machine, lower: Array, upper: Array, step: Array,
+            *carried: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]:
         low, high, by = (machine.uniform(v) for v in (lower, upper, step))
         if low is None or high is None or by is None:
             return _divergent_for(machine, body, lower, upper, step, list(carried))
@@ -38,7 +43,7 @@ def _for(source: Any, kernel: Any) -> Any:
     return run
 
 
-def _results(values: list[Any]) -> Any:
+def _results(values: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]:
     return values[0] if len(values) == 1 else tuple(values)
 
 
@@ -56,18 +61,18 @@ def _divergent_for(machine: Machine, body: Any, lower: Array, upper: Array, step
 
 
 @op("scf.if")
-def _if(source: Any, kernel: Any) -> Any:
+def _if(source: Operation, kernel: Kernel) -> Any:
     blocks = [kernel.block(r.blocks[0]) if len(r.blocks) else None for r in source.regions]
     ends = "xcc.ends" in source.attributes      # of passes/gpu/join_grids.py
 
-    def run(machine: Machine, condition: Array) -> Any:
+    def run(machine: Machine, condition: Array) -> np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]:
         if ends:
             machine.ended |= machine.mask & ~condition
         chosen = machine.uniform(condition)
         if chosen is not None:
             block = blocks[0] if chosen else blocks[1]
             return _results(block.run(machine)) if block else ()
-        values: list[list[Any]] = []
+        values: list[list[np.ndarray[Any, Any]]] = []
         for block, flags in zip(blocks, (condition, ~condition), strict=True):
             if block is None:
                 continue

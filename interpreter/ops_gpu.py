@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.interpreter.machine import Machine, expand
 from xcc.interpreter.memory import MemRef
 from xcc.interpreter.registry import op
 from xcc.interpreter.types import dtype_of, space_of
 
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
+
 Array = np.ndarray[Any, Any]
 _AXES = {"#gpu<dim x>": 0, "#gpu<dim y>": 1, "#gpu<dim z>": 2}
 
 
-def _axis(source: Any) -> int:
+def _axis(source: Operation) -> int:
     return _AXES[str(source.attributes["dimension"])]
 
 
@@ -26,13 +29,13 @@ def _coordinate(linear: Array, extent: tuple[int, int, int], axis: int) -> Array
 
 
 @op("gpu.thread_id")
-def _thread_id(source: Any, _: Any) -> Any:
+def _thread_id(source: Operation, _: Kernel) -> Any:
     axis = _axis(source)
     return lambda machine: _coordinate(machine.local_thread, machine.block, axis)
 
 
 @op("gpu.block_id")
-def _block_id(source: Any, _: Any) -> Any:
+def _block_id(source: Operation, _: Kernel) -> Any:
     axis = _axis(source)
 
     def run(machine: Machine) -> Array:
@@ -42,7 +45,7 @@ def _block_id(source: Any, _: Any) -> Any:
 
 
 @op("gpu.global_id")
-def _global_id(source: Any, _: Any) -> Any:
+def _global_id(source: Operation, _: Kernel) -> Any:
     axis = _axis(source)
 
     def run(machine: Machine) -> Array:
@@ -84,7 +87,7 @@ def _num_subgroups(source: Any, _: Any) -> Any:
 
 
 @op("gpu.barrier", "nvvm.barrier0", "rocdl.barrier", "rocdl.s.barrier", "amdgpu.lds_barrier")
-def _barrier(source: Any, _: Any) -> Any:
+def _barrier(source: Operation, _: Kernel) -> Any:
     scope = source.attributes["scope"] if "scope" in source.attributes else None
     if scope is not None and "subgroup" in str(scope):
         return lambda machine: machine.warp_barrier()
@@ -97,7 +100,7 @@ def _wave_barrier(_: Any, __: Any) -> Any:
 
 
 @op("amdgpu.sched_barrier")
-def _scheduling(_: Any, __: Any) -> Any:
+def _scheduling(_: Operation, __: Kernel) -> Any:
     """Orders the code generator's work, not the threads'."""
     return lambda machine: None
 
@@ -129,7 +132,7 @@ def shuffle_source(mode: str, lane: Array, offset: Array, width: Array) -> tuple
 
 
 @op("gpu.shuffle")
-def _shuffle(source: Any, _: Any) -> Any:
+def _shuffle(source: Operation, _: Kernel) -> Any:
     mode = str(source.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").rstrip(">")
 
     def run(machine: Machine, value: Array, offset: Array, width: Array) -> tuple[Array, Array]:
@@ -176,7 +179,7 @@ def _subgroup_reduce(source: Any, _: Any) -> Any:
 
 
 @op("gpu.dynamic_shared_memory")
-def _dynamic_shared(source: Any, kernel: Any) -> Any:
+def _dynamic_shared(source: Operation, kernel: Kernel) -> Any:
     dtype = dtype_of(source.result.type)
 
     def run(machine: Machine) -> MemRef:

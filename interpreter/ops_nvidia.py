@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import Buffer, MemRef
@@ -16,6 +16,9 @@ from xcc.interpreter.ops_gpu import shuffle_source, shuffled
 from xcc.interpreter.ops_memref import note_shared
 from xcc.interpreter.registry import op
 from xcc.interpreter.types import dtype_of
+
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +41,7 @@ def _shuffle(source: Any, _: Any) -> Any:
 
 
 @op("nvgpu.ldmatrix")
-def _ldmatrix(source: Any, kernel: Any) -> Any:
+def _ldmatrix(source: Operation, kernel: Kernel) -> Any:
     note_shared(kernel, source.operands[0].type)
     dtype = dtype_of(source.result.type)
     tiles = int(ir.IntegerAttr(source.attributes["numTiles"]).value)
@@ -123,10 +126,10 @@ def _async_copy(source: Any, kernel: Any) -> Any:
 
 
 @op("nvgpu.device_async_create_group", "nvvm.cp.async.commit.group")
-def _create_group(source: Any, _: Any) -> Any:
+def _create_group(source: Operation, _: Kernel) -> Any:
     token = len(source.results) > 0
 
-    def run(machine: Machine, *tokens: Any) -> Any:
+    def run(machine: Machine, *tokens: np.ndarray[Any, Any]) -> Any:
         machine.copy_groups += 1
         for copy in machine.pending:
             if copy.group < 0:
@@ -136,12 +139,12 @@ def _create_group(source: Any, _: Any) -> Any:
 
 
 @op("nvgpu.device_async_wait", "nvvm.cp.async.wait.group")
-def _async_wait(source: Any, _: Any) -> Any:
+def _async_wait(source: Operation, _: Kernel) -> Any:
     attributes = source.attributes
     name = "numGroups" if "numGroups" in attributes else "n"
     left = int(ir.IntegerAttr(attributes[name]).value) if name in attributes else 0
 
-    def run(machine: Machine, *tokens: Any) -> tuple[()]:
+    def run(machine: Machine, *tokens: np.ndarray[Any, Any]) -> tuple[()]:
         done = machine.copy_groups - left
         ready = [c for c in machine.pending if 0 <= c.group <= done]
         machine.pending = [c for c in machine.pending if not 0 <= c.group <= done]

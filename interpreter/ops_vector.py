@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine, expand
 from xcc.interpreter.registry import op, pure
 from xcc.interpreter.types import poison_of, vector_shape
+
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 @op("vector.broadcast")
-def _broadcast(source: Any, _: Any) -> Any:
+def _broadcast(source: Operation, _: Kernel) -> Any:
     shape = vector_shape(source.result.type)
 
     def run(machine: Machine, value: Array) -> Array:
@@ -33,7 +36,7 @@ def _splat(source: Any, kernel: Any) -> Any:
 
 
 @op("vector.shape_cast")
-def _shape_cast(source: Any, _: Any) -> Any:
+def _shape_cast(source: Operation, _: Kernel) -> Any:
     shape = vector_shape(source.result.type)
     return lambda machine, value: value.reshape(value.shape[0], *shape)
 
@@ -50,7 +53,7 @@ def _position(machine: Machine, static: list[int], dynamic: tuple[Array, ...]) -
 
 
 @op("vector.extract")
-def _extract(source: Any, _: Any) -> Any:
+def _extract(source: Operation, _: Kernel) -> Any:
     static = list(source.attributes["static_position"])
 
     def run(machine: Machine, value: Array, *dynamic: Array) -> Array:
@@ -106,7 +109,7 @@ def _slices(source: Any, sizes: str, shape: tuple[int, ...]) -> tuple[slice, ...
 
 
 @op("vector.shuffle")
-def _shuffle(source: Any, _: Any) -> Any:
+def _shuffle(source: Operation, _: Kernel) -> Any:
     order = [int(m) for m in source.attributes["mask"]]
     nobody = np.array(order) < 0
 
@@ -121,7 +124,7 @@ def _shuffle(source: Any, _: Any) -> Any:
 
 
 @op("vector.from_elements")
-def _from_elements(source: Any, _: Any) -> Any:
+def _from_elements(source: Operation, _: Kernel) -> Any:
     shape = vector_shape(source.result.type)
 
     def run(machine: Machine, *values: Array) -> Array:
@@ -184,7 +187,7 @@ _KINDS: dict[str, Any] = {
     "xor": np.bitwise_xor}
 
 
-def _kind(source: Any) -> Any:
+def _kind(source: Operation) -> Any:
     name = str(source.attributes["kind"]).removeprefix("#vector.kind<").rstrip(">")
     if name not in _KINDS:
         raise UserError(f"the interpreter does not know the combining kind '{name}'")
@@ -200,7 +203,7 @@ def _fold(function: Any, value: Array, axis: int) -> Array:
 
 
 @op("vector.reduction")
-def _reduction(source: Any, _: Any) -> Any:
+def _reduction(source: Operation, _: Kernel) -> Any:
     function = _kind(source)
 
     def run(machine: Machine, value: Array, *start: Array) -> Array:

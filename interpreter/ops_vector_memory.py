@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, Type, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef
 from xcc.interpreter.ops_memref import note_shared
 from xcc.interpreter.registry import op
 from xcc.interpreter.types import dtype_of, vector_shape
+
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -26,11 +29,11 @@ def _aligned(machine: Machine, ref: MemRef, linear: Array, alignment: int) -> No
         raise machine.fault("misaligned", f"an address is not a multiple of {alignment} bytes")
 
 
-def _alignment(source: Any) -> int:
+def _alignment(source: Operation) -> int:
     return int(ir.IntegerAttr(source.attributes["alignment"]).value) if "alignment" in source.attributes else 0
 
 
-def _width(source: Any, type_: Any) -> int:
+def _width(source: Operation, type_: Type) -> int:
     shape = vector_shape(type_)
     if any(n != 1 for n in shape[:-1]):
         raise UserError(f"the interpreter moves rows only: {source}")
@@ -38,7 +41,7 @@ def _width(source: Any, type_: Any) -> int:
 
 
 @op("vector.load")
-def _load(source: Any, kernel: Any) -> Any:
+def _load(source: Operation, kernel: Kernel) -> Any:
     type_ = source.result.type
     note_shared(kernel, source.operands[0].type)
     dtype, shape, width, alignment = dtype_of(type_), vector_shape(type_), _width(source, type_), _alignment(source)
@@ -51,7 +54,7 @@ def _load(source: Any, kernel: Any) -> Any:
 
 
 @op("vector.store")
-def _store(source: Any, kernel: Any) -> Any:
+def _store(source: Operation, kernel: Kernel) -> Any:
     type_ = source.operands[0].type
     note_shared(kernel, source.operands[1].type)
     width, alignment = _width(source, type_), _alignment(source)
@@ -77,7 +80,7 @@ def lanes_at(machine: Machine, ref: MemRef, indices: list[Array], positions: Arr
 
 
 @op("vector.maskedload", "vector.gather")
-def _masked_load(source: Any, kernel: Any) -> Any:
+def _masked_load(source: Operation, kernel: Kernel) -> Any:
     note_shared(kernel, source.operands[0].type)
     dtype, width = dtype_of(source.result.type), vector_shape(source.result.type)[-1]
     gather = source.operation.name == "vector.gather"
@@ -95,7 +98,7 @@ def _masked_load(source: Any, kernel: Any) -> Any:
 
 
 @op("vector.maskedstore", "vector.scatter")
-def _masked_store(source: Any, kernel: Any) -> Any:
+def _masked_store(source: Operation, kernel: Kernel) -> Any:
     note_shared(kernel, source.operands[0].type)
     width = vector_shape(source.operands[len(source.operands) - 1].type)[-1]
     scatter = source.operation.name == "vector.scatter"

@@ -9,11 +9,11 @@ stored there must be behind a fence.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef
@@ -21,6 +21,9 @@ from xcc.interpreter.ops_matrix import as_bytes
 from xcc.interpreter.ops_memref import note_shared
 from xcc.interpreter.registry import op
 from xcc.interpreter.types import dtype_of, vector_shape
+
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 GROUP = 128         # threads
@@ -38,7 +41,7 @@ class Side:
     steps: tuple[int, ...]
 
     @staticmethod
-    def read(attribute: Any) -> Side:
+    def read(attribute: Attribute) -> Side:
         d = ir.DictAttr(attribute)
         row, rows, blocks = (int(d[n].value) for n in ("row", "rows", "blocks"))
         return Side(bool(d["near_k"].value), row, rows, blocks, tuple(ir.DenseI64ArrayAttr(d["steps"])))
@@ -139,12 +142,12 @@ def matrix(machine: Machine, ref: MemRef, at: Array, side: Side, count: int, k: 
 
 
 @op("nvvm.fence.proxy")
-def _proxy(source: Any, _: Any) -> Any:
+def _proxy(source: Operation, _: Kernel) -> Any:
     return lambda machine: machine.fence_writes()
 
 
 @op("nvvm.wgmma.commit.group.sync.aligned")
-def _commit(source: Any, _: Any) -> Any:
+def _commit(source: Operation, _: Kernel) -> Any:
     return lambda machine: machine.reading.close()
 
 

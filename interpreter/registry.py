@@ -5,7 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from xcc.interpreter.machine import Machine
 
 __all__ = ["HANDLERS", "handler_of", "op", "pure"]
 
@@ -32,7 +37,7 @@ def op(*names: str) -> Callable[[Handler], Handler]:
 
 def pure(name: str, function: Callable[..., Any]) -> None:
     """Registers an op that is `function` of its operands and nothing else."""
-    def run(_: Any, *operands: Any) -> Any:
+    def run(_: Machine, *operands: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return function(*operands)
     op(name)(lambda *_: run)
 

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Attribute, Type, ir
 from xcc.diagnostics import UserError
 
 __all__ = ["DTYPES", "constant_array", "dtype_of", "poison_of", "space_of", "unsigned", "vector_shape"]
@@ -32,12 +32,12 @@ def poison_of(dtype: np.dtype[Any]) -> Any:
     return np.frombuffer(b"\xff" * dtype.itemsize, dtype)[0] if dtype != np.bool_ else True
 
 
-def element_type(type_: Any) -> Any:
+def element_type(type_: Type) -> Type:
     """The element type of a shaped type, `type_` itself else."""
     return type_.element_type if isinstance(type_, ir.ShapedType) else type_
 
 
-def dtype_of(type_: Any) -> np.dtype[Any]:
+def dtype_of(type_: Type) -> np.dtype[Any]:
     """The numpy dtype of a scalar type or of a shaped type's elements."""
     text = str(element_type(type_))
     if text not in DTYPES:
@@ -45,7 +45,7 @@ def dtype_of(type_: Any) -> np.dtype[Any]:
     return DTYPES[text]
 
 
-def vector_shape(type_: Any) -> tuple[int, ...]:
+def vector_shape(type_: Type) -> tuple[int, ...]:
     """The shape of a vector type, () of a scalar."""
     return tuple(type_.shape) if isinstance(type_, ir.ShapedType) else ()
 
@@ -67,7 +67,7 @@ def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
 _UNSIGNED = {np.dtype(ml_dtypes.int2): np.dtype(ml_dtypes.uint2), np.dtype(ml_dtypes.int4): np.dtype(ml_dtypes.uint4)}
 
 
-def constant_array(attr: Any, type_: Any) -> np.ndarray[Any, Any]:
+def constant_array(attr: Attribute, type_: Type) -> np.ndarray[Any, Any]:
     """A constant as an array (1, *shape): the leading axis is that of the threads."""
     dtype, shape = dtype_of(type_), vector_shape(type_)
     if not isinstance(attr, ir.DenseElementsAttr):
@@ -82,5 +82,5 @@ def constant_array(attr: Any, type_: Any) -> np.ndarray[Any, Any]:
     return np.array(attr).astype(dtype).reshape(1, *shape)
 
 
-def _scalar(attr: Any) -> Any:
+def _scalar(attr: Attribute) -> float:
     return attr.value

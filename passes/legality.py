@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Module, Operation
 from xcc.diagnostics import CompilerBug
 from xcc.passes.legal_ops import LEGAL, LEGAL_IN_MAIN
 from xcc.passes.walk import ops_where
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module, Operation
 
 __all__ = ["check_legal", "illegal_ops"]
 

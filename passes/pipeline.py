@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, parse_pass
 
 if TYPE_CHECKING:
+    from xcc._mlir import Module
     from xcc.passes.base import PassContext
     from xcc.targets.base import Chip
 

@@ -58,6 +58,7 @@ BUILTIN: dict[str, str] = {
     "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
     "overlap-products": "xcc.passes.gpu.overlap_products",
     "pack-bits": "xcc.passes.xt.pack_bits",
+    "pack-columns": "xcc.passes.linalg.pack_columns",
     "pack-rows": "xcc.passes.linalg.pack_rows",
     "pack-weights": "xcc.passes.xt.pack_weights",
     "park-values": "xcc.passes.linalg.park_values",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module
 
 
 @register_pass

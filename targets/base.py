@@ -33,10 +33,13 @@ class Chip:
             ("bfdot" on ARM), and "amx".
         early_launch: whether a kernel can be placed on the device while the one before it ends, and wait by itself.
         link_bandwidth: bytes/s that a rank gets from another one in a collective, of the chips of one machine.
-        link_latency: nanoseconds that a collective of few bytes takes, between two ranks.
+        link_latency: nanoseconds that a collective of few bytes takes by the library, between two ranks.
+        exchange_latency: nanoseconds in which two ranks exchange few bytes by kernels that write into each other's
+            memory (exchange-pairs), beyond what their neighbours take; 0: as by the library.
         memory_bytes: of the chip's own; 0 where it is not known.
         machine_ranks: chips that links join: those of one machine.
         network_bandwidth: bytes/s that a rank gets from one on another machine; 0: as over links.
+        network_latency: as link_latency, between two ranks on different machines.
         line_priority: whether loads gain by saying how long the L2 cache is to keep their lines (streamed-lines).
 
     These describe one chip, and ``--chip=NAME,attribute=value`` changes them. What all chips of a target are like are
@@ -89,9 +92,11 @@ class Chip:
     line_priority: bool = False
     link_bandwidth: float = 2e9         # by sockets
     link_latency: int = 100_000
+    exchange_latency: int = 0
     memory_bytes: int = 0
     machine_ranks: int = 8
     network_bandwidth: float = 0.0
+    network_latency: int = 200_000
 
     @property
     def last_cache_bytes(self) -> int:

@@ -127,7 +127,7 @@ def _wanted(key: str, kind: str) -> str:
             "tuple[str, ...]": "give names with / between them"}.get(kind, "give rates as TYPE:NUMBER, / between them")
 
 
-def _text(value: Any) -> str:
+def _text(value: int) -> str:
     """What :func:`_value` reads back."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Module
+if TYPE_CHECKING:
+    from xcc._mlir import Module
 
 __all__ = ["linked", "llvm_ir", "nested_modules", "portable"]
 

@@ -19,7 +19,7 @@ __all__ = ["elementwise"]
 _erf = np.vectorize(erf, otypes=[np.float64])
 
 
-def _unsigned(x: Any) -> Any:
+def _unsigned(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return x.view(f"u{x.dtype.name}") if x.dtype.kind == "i" else x
 
 
@@ -29,7 +29,7 @@ def _toward_zero(a: Any, b: Any) -> Any:
     return (quotient * np.sign(a) * np.sign(safe)).astype(a.dtype)
 
 
-def _safe(b: Any) -> Any:
+def _safe(b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.where(b == 0, np.ones_like(b), b)
 
 
@@ -69,7 +69,7 @@ _FLOATING = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "u
              "true")
 
 
-def _compare(op: Operation, a: Any, b: Any) -> Any:
+def _compare(op: Operation, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     number = ir.IntegerAttr(op.attributes["predicate"]).value
     if op.name == "arith.cmpi":
         name = _INTEGER[number]
@@ -84,7 +84,7 @@ def _compare(op: Operation, a: Any, b: Any) -> Any:
     return made & ~unordered if name[0] == "o" else made | unordered
 
 
-def _cast(op: Operation, x: Any, dtype: Any) -> Any:
+def _cast(op: Operation, x: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     name = op.name.removeprefix("arith.")
     if name == "bitcast":
         return np.asarray(x).view(dtype)
@@ -99,7 +99,7 @@ def _cast(op: Operation, x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype)
 
 
-def _constant(op: Operation, t: TileType, dtype: Any) -> Any:
+def _constant(op: Operation, t: TileType, dtype: Any) -> np.ndarray[Any, Any]:
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         if t.dtype == "index" or attribute.is_splat:
@@ -118,7 +118,7 @@ def _number(attribute: Any, dtype: Any) -> Any:
     return bool(value) if dtype.kind == "b" else value
 
 
-def elementwise(op: Operation, values: list[Any]) -> list[Any]:
+def elementwise(op: Operation, values: list[np.ndarray[Any, Any]]) -> list[Any]:
     """The results of one op of arith or math; UserError for one that is not known."""
     name = op.name.split(".", 1)[1]
     t = TileType.of(op.results[0])
@@ -126,7 +126,7 @@ def elementwise(op: Operation, values: list[Any]) -> list[Any]:
     if name == "mului_extended" or name == "mulsi_extended":
         return _extended(name, *values)
     if name == "constant":
-        made: Any = _constant(op, t, dtype)
+        made: np.ndarray[Any, Any] = _constant(op, t, dtype)
     elif name in ("cmpi", "cmpf"):
         made = _compare(op, *values)
     elif name == "select":
@@ -146,7 +146,7 @@ def elementwise(op: Operation, values: list[Any]) -> list[Any]:
     return [_shaped(made, dtype, t)]
 
 
-def _extended(name: str, a: Any, b: Any) -> list[Any]:
+def _extended(name: str, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     x, y = np.asarray(a), np.asarray(b)
     wide = (_unsigned(x), _unsigned(y)) if name[3] == "u" else (x, y)
     full = wide[0].astype(object) * wide[1].astype(object)
@@ -156,7 +156,7 @@ def _extended(name: str, a: Any, b: Any) -> list[Any]:
             for p in parts]
 
 
-def _shaped(made: Any, dtype: Any, t: TileType) -> Any:
+def _shaped(made: np.ndarray[Any, Any], dtype: Any, t: TileType) -> Any:
     out = np.asarray(made)
     out = out if out.dtype == dtype else out.astype(dtype)
     return out if t.shape else out[()]

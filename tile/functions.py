@@ -39,7 +39,7 @@ def arange(size: int, dtype: str = "i32") -> Value:
     return Value(emit("iota", size=size, dtype=signless(dtype)), dtype)
 
 
-def full(shape: Sequence[int], value: Any, dtype: str = "f32") -> Value:
+def full(shape: Sequence[int], value: float, dtype: str = "f32") -> Value:
     """A tile of one value."""
     if isinstance(value, Value):
         return broadcast(convert(value, dtype), shape)
@@ -57,7 +57,7 @@ def constant(x: Any, dtype: str = "") -> Value:
 
 # -- elementwise -------------------------------------------------------------------------------------------------
 
-def where(condition: Any, a: Any, b: Any) -> Value:
+def where(condition: Value, a: Value, b: float | Value) -> Value:
     """a where the condition is true, else b."""
     x, y = common(a, b) if isinstance(a, Value) or isinstance(b, Value) else map(as_value, (a, b))
     c = as_value(condition)
@@ -70,7 +70,7 @@ def where(condition: Any, a: Any, b: Any) -> Value:
 
 
 def _math(name: str, doc: str) -> Callable[[Any], Value]:
-    def function(x: Any) -> Value:
+    def function(x: Value) -> Value:
         v = as_value(x, "f32" if isinstance(x, (int, float)) else "")
         if not is_float(v.dtype):
             raise complain(f"{name} of {v!r}: floats are needed")
@@ -107,14 +107,14 @@ def abs(x: Any) -> Value:
         return Value(math_d.absf(v.ir) if is_float(v.dtype) else math_d.absi(v.ir), v.dtype)
 
 
-def _extreme(name: str, a: Any, b: Any) -> Value:
+def _extreme(name: str, a: Value, b: Value) -> Value:
     x, y = common(a, b)
     tail = "imumf" if is_float(x.dtype) else "ui" if x.dtype[0] == "u" or x.dtype == "i1" else "si"
     with place():
         return Value(getattr(arith_d, name + tail)(x.ir, y.ir), x.dtype)
 
 
-def maximum(a: Any, b: Any) -> Value:
+def maximum(a: Value, b: Value) -> Value:
     """The larger of a and b; NaN where one is."""
     return _extreme("max", a, b)
 
@@ -140,7 +140,7 @@ def cdiv(a: Any, b: Any) -> Any:
     return -(-a // b) if isinstance(a, int) and isinstance(b, int) else (a + (b - 1)) // b
 
 
-def mulhi(a: Any, b: Any) -> Value:
+def mulhi(a: Value, b: int) -> Value:
     """The upper half of the product of two 32-bit integers, as unsigned ones."""
     x, y = (convert(convert(as_value(v, "ui32"), "ui32"), "ui64") for v in (a, b))
     return convert((x * y) >> 32, "ui32")

@@ -42,7 +42,7 @@ class Buffer:
             at = arith_d.constant(ir.IndexType.get(), axis % self.rank)
             return Value(ir.Operation.create("memref.dim", results=[ir.IndexType.get()], operands=[self.ir, at]).result)
 
-    def view(self, offsets: Sequence[Any], sizes: Sequence[Any], order: Sequence[int] | None = None) -> Buffer:
+    def view(self, offsets: Sequence[int], sizes: Sequence[int], order: Sequence[int] | None = None) -> Buffer:
         """The window of `sizes` from `offsets` on, its dims in `order`."""
         bounds = [index_of(v) for v in (*offsets, *sizes)]
         return Buffer(emit("view", self.ir, *bounds, order=None if order is None else tuple(order)), self.dtype)
@@ -51,11 +51,12 @@ class Buffer:
         """The buffer with its dims in another order (reversed where none is given)."""
         return self.view([0] * self.rank, self.shape, order or tuple(reversed(range(self.rank))))
 
-    def tile(self, offsets: Sequence[Any], shape: Sequence[int], other: Any = None, mask: Any = None) -> Value:
+    def tile(self, offsets: Sequence[int | Value], shape: Sequence[int], other: float | None = None,
+             mask: Any = None) -> Value:
         """`load`."""
         return load(self, offsets, shape, other, mask)
 
-    def store(self, offsets: Sequence[Any], value: Any, mask: Any = None) -> None:
+    def store(self, offsets: Sequence[int | Value], value: Value, mask: Any = None) -> None:
         """`store`."""
         store(self, offsets, value, mask)
 
@@ -75,7 +76,8 @@ class Buffer:
         return f"<{self.type}>"
 
 
-def load(buffer: Buffer, offsets: Sequence[Any], shape: Sequence[int], other: Any = None, mask: Any = None) -> Value:
+def load(buffer: Buffer, offsets: Sequence[int | Value], shape: Sequence[int], other: float | None = None,
+         mask: Any = None) -> Value:
     """The tile of `shape` from `offsets` on, an offset and a size for each dim of the buffer. What is outside the
     buffer, or where the `mask` is off, reads `other`. Without `other` the program says that nothing is outside: it
     reads 0 where that is wrong, and a checking run reports it."""
@@ -84,7 +86,7 @@ def load(buffer: Buffer, offsets: Sequence[Any], shape: Sequence[int], other: An
     return out if mask is None else where(mask, out, 0 if other is None else other)
 
 
-def store(buffer: Buffer, offsets: Sequence[Any], value: Any, mask: Any = None) -> None:
+def store(buffer: Buffer, offsets: Sequence[int | Value], value: Value, mask: Any = None) -> None:
     """Writes a tile from `offsets` on, where that is inside the buffer and the `mask` on. A scalar, or a tile of fewer
     dims, gets dims of size 1 in front; the value takes the buffer's dtype."""
     v = convert(as_value(value, buffer.dtype), buffer.dtype)
@@ -114,7 +116,7 @@ def scatter(buffer: Buffer, *positions: Any, value: Any, mask: Any = None) -> No
     emit("scatter", _fitting(value, buffer, m), buffer.ir, m.ir, *(p.ir for p in places))
 
 
-def atomic(buffer: Buffer, kind: str, *positions: Any, value: Any, mask: Any = None) -> Value:
+def atomic(buffer: Buffer, kind: str, *positions: int | Value, value: float, mask: Value | None = None) -> Value:
     """Combines `value` with the elements at `positions` (scalars will do), nothing between; what was there before.
     `kind` is add, max, min, and, or, xor or exchange."""
     m, places = _masked(mask, positions, value)
@@ -125,7 +127,7 @@ def atomic(buffer: Buffer, kind: str, *positions: Any, value: Any, mask: Any = N
                  buffer.dtype)
 
 
-def _other(buffer: Buffer, other: Any) -> Any:
+def _other(buffer: Buffer, other: float | None) -> Any:
     if not isinstance(buffer, Buffer):
         raise complain(f"{buffer!r} is no buffer")
     v = convert(as_value(0 if other is None else other, buffer.dtype), buffer.dtype)
@@ -134,11 +136,12 @@ def _other(buffer: Buffer, other: Any) -> Any:
     return v.ir
 
 
-def _fitting(value: Any, buffer: Buffer, mask: Value) -> Any:
+def _fitting(value: float | Value, buffer: Buffer, mask: Value) -> Any:
     return broadcast(convert(as_value(value, buffer.dtype), buffer.dtype), mask.shape).ir
 
 
-def _masked(mask: Any, positions: Sequence[Any], value: Any = 0) -> tuple[Value, list[Value]]:
+def _masked(mask: Value | None, positions: Sequence[int | Value], value: float | Value = 0) -> tuple[Value,
+            list[Value]]:
     """The mask and the positions, all of one shape."""
     places = [as_value(p, "index") for p in positions]
     for p in places:

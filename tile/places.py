@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Location, ir
 
 __all__ = ["located", "not_mine", "place", "where"]
 
@@ -54,7 +53,7 @@ def _column(code: CodeType, instruction: int) -> int:
     return 1
 
 
-def place() -> Any:
+def place() -> Location:
     """The MLIR location of `where()`, in the current context."""
     file, line, column = where()
     return ir.Location.file(file, line, column)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Attribute, Module, Operation, ir
 from xcc.context import new_context, parse_module, shared_context
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
@@ -102,7 +102,7 @@ def build(name: str, parameters: Mapping[str, BufferOf | ScalarOf], body: Callab
 
 
 def _function(module: Module, name: str, parameters: Mapping[str, BufferOf | ScalarOf], grid: Sequence[int | str],
-              config: Mapping[str, int]) -> Any:
+              config: Mapping[str, int]) -> Operation:
     types = [ir.Type.parse(p.text() if isinstance(p, BufferOf) else signless(p.dtype)) for p in parameters.values()]
     i64 = ir.IntegerType.get_signless(64)
     attributes = {
@@ -118,7 +118,7 @@ def _function(module: Module, name: str, parameters: Mapping[str, BufferOf | Sca
     return func
 
 
-def _argument(name: str, p: BufferOf | ScalarOf) -> Any:
+def _argument(name: str, p: BufferOf | ScalarOf) -> Attribute:
     out = {NAME: ir.StringAttr.get(name)}
     if isinstance(p, BufferOf) and any(isinstance(n, str) for n in p.shape):
         out[SIZES] = dims_attr([n if isinstance(n, int) else symbolic.sym(n if isinstance(n, str) else f"{name}_{d}")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc.tile.functions import mulhi
 from xcc.tile.values import Value, as_value, convert
 
 
-def philox(seed: Any, c0: Any, c1: Any = 0, c2: Any = 0, c3: Any = 0, rounds: int = 10
+def philox(seed: Value, c0: Value, c1: int = 0, c2: int = 0, c3: int = 0, rounds: int = 10
            ) -> tuple[Value, Value, Value, Value]:
     """Four ui32 words for each counter (c0, c1, c2, c3) under the 64 bits of `seed`: Philox 4x32 (Salmon et al., SC
     2011)."""
@@ -24,7 +22,7 @@ def philox(seed: Any, c0: Any, c1: Any = 0, c2: Any = 0, c3: Any = 0, rounds: in
     return c[0], c[1], c[2], c[3]
 
 
-def random(seed: Any, offsets: Any) -> Value:
+def random(seed: Value, offsets: Value) -> Value:
     """f32 in [0, 1), one for each offset: the upper 24 bits of the first word of Philox."""
     word = philox(seed, offsets)[0]
     return convert(convert(word >> 8, "i32"), "f32") * 2.0**-24

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import Module, ir
+from xcc._mlir import Module, Operation, ir
 from xcc.context import shared_context
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.program import Parameter, Symbol, symbols_of
@@ -20,6 +20,9 @@ from xcc.options import CompileOptions
 from xcc.targets.base import Chip, KernelBinary, chip_of, get_target
 from xcc.tile.evaluate import bind
 from xcc.tile.program import Program, parse
+
+if TYPE_CHECKING:
+    from xcc.runtime.library import Library
 
 __all__ = ["Compiled", "compile", "run", "symbol_values"]
 
@@ -46,7 +49,7 @@ class Compiled:
         return symbols_of(self.parameters, self.program.grid)
 
     @cached_property
-    def _library(self) -> Any:
+    def _library(self) -> Library:
         from xcc.runtime.library import load_library
         from xcc.runtime.versions import lacking
         from xcc.targets.cpu.codegen import thread_pool
@@ -61,7 +64,7 @@ class Compiled:
         library.xcc_set_threads(self.options.threads or self.chip.cores)
         return library
 
-    def launch(self, arrays: Sequence[Any], grid: Sequence[int] = ()) -> None:
+    def launch(self, arrays: Sequence[float | np.ndarray[Any, Any]], grid: Sequence[int] = ()) -> None:
         """Runs the program on this CPU; `arrays` as in `evaluate`."""
         values, _, symbols = bind(self.program, arrays, grid)
         numbers = symbol_values(self.symbols, values, symbols)
@@ -71,7 +74,7 @@ class Compiled:
         function(*(ctypes.c_void_p(v.ctypes.data) for v, p in zip(values, self.parameters, strict=True) if p.is_buffer),
                  *map(ctypes.c_int64, numbers))
 
-    def interpret(self, arrays: Sequence[Any], grid: Sequence[int] = ()) -> None:
+    def interpret(self, arrays: Sequence[float | np.ndarray[Any, Any]], grid: Sequence[int] = ()) -> None:
         """Runs a GPU's code in the interpreter. Raises KernelFault where its behaviour is undefined, races
         included."""
         from xcc.interpreter.machine import Options
@@ -94,7 +97,7 @@ class Compiled:
             m.put_back()
 
 
-def _functions(module: Module) -> list[Any]:
+def _functions(module: Module) -> list[Operation]:
     return [f for op in module.body.operations if op.operation.name == "gpu.module"
             for f in op.regions[0].blocks[0].operations if f.operation.name == "gpu.func"]
 
@@ -133,7 +136,8 @@ class _Memory:
         self.given.view(self.view.dtype)[...] = self.view
 
 
-def symbol_values(wanted: Sequence[Symbol], values: Sequence[Any], symbols: dict[str, int]) -> list[int]:
+def symbol_values(wanted: Sequence[Symbol], values: Sequence[np.ndarray[Any, Any]],
+                  symbols: dict[str, int]) -> list[int]:
     """The i64 of each symbol, from what `bind` gave."""
     out = []
     for s in wanted:
@@ -168,7 +172,8 @@ def compile(program: Program | str | Path, target: str = "cpu", chip: str = "", 
     return Compiled(p, job.chip, options, result.binary, result.kept)
 
 
-def run(program: Program | str | Path, arrays: Sequence[Any], target: str = "cpu", chip: str = "",
+def run(program: Program | str | Path, arrays: Sequence[float | np.ndarray[Any, Any]], target: str = "cpu",
+        chip: str = "",
         grid: Sequence[int] = ()) -> None:
     """Compiles a program and runs it on `arrays`, one for each parameter, which are written in place: on this CPU, or a
     GPU's code in the interpreter."""

@@ -6,7 +6,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Context, Module, ir
 from xcc.diagnostics import UserError
 
 NO_ATTRIBUTE = "non-existent attribute"
@@ -16,14 +16,14 @@ SHARED_BY = 64
 _shared: list[Any] = [None, 0]
 
 
-def new_context() -> Any:
+def new_context() -> Context:
     """An ir.Context with every op of xt loaded. Enter it (``with ctx:``) before building IR."""
     from xcc.dialects import xt
 
     return xt.context()
 
 
-def shared_context() -> Any:
+def shared_context() -> Context:
     """The context of the next small module, as new_context's: several share one."""
     if _shared[0] is None or _shared[1] >= SHARED_BY:
         _shared[:] = new_context(), 0
@@ -31,7 +31,7 @@ def shared_context() -> Any:
     return _shared[0]
 
 
-def parse_module(text: str, context: Any, source: str = "<input>") -> Any:
+def parse_module(text: str, context: Context, source: str = "<input>") -> Module:
     """The module in `text`; UserError with file, line and column when it does not parse or verify."""
     with context:
         try:
@@ -45,7 +45,7 @@ def parse_module(text: str, context: Any, source: str = "<input>") -> Any:
     return module
 
 
-def _verify_lists(module: Any, source: str) -> None:
+def _verify_lists(module: Module, source: str) -> None:
     """Checks the ops that MLIR's verifier does not know."""
     from xcc.dialects.xt import list_problem
 
@@ -54,7 +54,7 @@ def _verify_lists(module: Any, source: str) -> None:
         raise UserError(f"{source}: {problem}")
 
 
-def _verify_tiles(module: Any, source: str) -> None:
+def _verify_tiles(module: Module, source: str) -> None:
     """Checks tile programs, which MLIR does not know either."""
     from xcc.dialects import tile
 

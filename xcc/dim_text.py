@@ -14,7 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xcc.dim_expr import Expr
 
 __all__ = ["quoted", "read", "write"]
 
@@ -23,7 +26,7 @@ _TOKEN = re.compile(rf"\s*(?:(\d+)|({_PLAIN})|'((?:[^']|'')+)'|([-+*(),]))")
 _FUNCTIONS = ("ceildiv", "floordiv", "max", "min", "mod", "truncdiv")
 
 
-def read(text: str, symbol: Callable[[str], Any], functions: Mapping[str, Callable[[Any, Any], Any]]) -> Any:
+def read(text: str, symbol: Callable[[str], Any], functions: Mapping[str, Callable[[Any, Any], Any]]) -> int | Expr:
     """What `text` says; raises ValueError with the position of what it cannot read."""
     reader = _Reader(text, symbol, functions)
     result = reader.total()
@@ -68,7 +71,7 @@ class _Reader:
             start = m.end()
         self.tokens.append(("end", "", len(text)))
 
-    def total(self) -> Any:
+    def total(self) -> int | Expr:
         out = self.term()
         while True:
             if self._take("+"):
@@ -78,13 +81,13 @@ class _Reader:
             else:
                 return out
 
-    def term(self) -> Any:
+    def term(self) -> int | Expr:
         out = self.factor()
         while self._take("*"):
             out = out * self.factor()
         return out
 
-    def factor(self) -> Any:
+    def factor(self) -> int | Expr:
         if self._take("-"):
             return self.factor() * -1
         if self._take("("):

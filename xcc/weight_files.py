@@ -24,7 +24,7 @@ _NAMES = {np.dtype(v): k for k, v in _DTYPES.items()}
 ALIGN = 64
 
 
-def parse_header(data: Any, where: str) -> dict[str, tuple[Any, tuple[int, ...], int, int]]:
+def parse_header(data: np.ndarray[Any, Any], where: str) -> dict[str, tuple[Any, tuple[int, ...], int, int]]:
     """name -> (dtype, shape, begin, end) of the safetensors bytes `data`; every size and offset is checked."""
     total = len(data)
     if total < 8:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import is_unsigned
@@ -125,7 +126,7 @@ def shrink(cx: Context) -> Any:
 
 @onnx_op("Gelu", since=20)
 @onnx_op("Gelu", "FastGelu", domain="com.microsoft")
-def gelu(cx: Context) -> Any:
+def gelu(cx: Context) -> Value:
     """x/2 * (1 + erf(x / sqrt 2)), or its tanh approximation."""
     x = cx[0]
     fast = cx.op == "FastGelu"

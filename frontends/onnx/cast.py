@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.types import dtype_name
 from xcc.frontends.onnx.context import Context
@@ -15,7 +16,7 @@ from xcc.frontends.shared.helpers import convert, element, scalar
 
 
 @onnx_op("Cast")
-def cast(cx: Context) -> Any:
+def cast(cx: Context) -> Value:
     """output = Cast(input, to, saturate)."""
     return _cast(cx, cx[0], from_onnx(cx.attr("to")))
 
@@ -25,7 +26,7 @@ def cast_like(cx: Context) -> Any:
     return _cast(cx, cx[0], cx.dtype(1))
 
 
-def _cast(cx: Context, x: Any, target: np.dtype[Any]) -> Any:
+def _cast(cx: Context, x: Value, target: np.dtype[Any]) -> Value:
     float8 = is_floating(target) and target.itemsize == 1
     if dtype_name(target) == "f8E8M0FNU":
         return _to_power_of_two(convert(x, "f32"), cx.attr("round_mode", "up"), bool(cx.attr("saturate", 1)))
@@ -36,7 +37,7 @@ def _cast(cx: Context, x: Any, target: np.dtype[Any]) -> Any:
     return convert(x, target)
 
 
-def _to_power_of_two(x: Any, mode: str, saturate: bool) -> Any:
+def _to_power_of_two(x: Value, mode: str, saturate: bool) -> Value:
     """f32 to f8E8M0FNU, which is an exponent alone: the bits of x rounded up, down or to nearest. Its NaN stands for
     infinity too."""
     word = xt.bitcast(xt.abs(x), dtype="ui32")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.bounds import Undecided, sign
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
@@ -31,7 +32,7 @@ def constant_of_shape(cx: Context) -> Any:
 
 
 @onnx_op("Range")
-def range_(cx: Context) -> Any:
+def range_(cx: Context) -> Value:
     """output = Range(start, limit, delta)."""
     dtype = cx.dtype(0)
     declared = cx.declared()
@@ -44,7 +45,7 @@ def range_(cx: Context) -> Any:
     return xt.add(xt.mul(convert(steps, dtype), delta), start)
 
 
-def _scalar_of(cx: Context, i: int) -> Any:
+def _scalar_of(cx: Context, i: int) -> Value:
     return xt.reshape(cx[i], shape=()) if cx.rank(i) else cx[i]
 
 

@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.dialects import xt
 from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.element_types import is_floating
@@ -57,7 +57,7 @@ def counted(cx: Context, i: int) -> Array | None:
     return data
 
 
-def _bind(cx: Context, value: Any, name: str, low: int, high: int) -> None:
+def _bind(cx: Context, value: Value, name: str, low: int, high: int) -> None:
     """Makes the symbol `name` the scalar `value`, which is in low..high."""
     outside = xt.or_(xt.compare(value, xt.scalar(low, "i64"), direction="lt"),
                      xt.compare(value, xt.scalar(high, "i64"), direction="gt"))

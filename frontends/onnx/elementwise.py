@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import is_floating
@@ -33,7 +34,7 @@ def _binary(builder: str) -> Callable[[Context], Any]:
     return lambda cx: getattr(xt, builder)(cx[0], _right(cx))
 
 
-def _right(cx: Context) -> Any:
+def _right(cx: Context) -> Value:
     """The second operand; before opset 7 `axis` says where its dims lie, without one they lie last."""
     if cx.opset >= 7 or cx.attr("axis") is None:
         return cx[1]
@@ -46,7 +47,7 @@ def _comparison(direction: str) -> Callable[[Context], Any]:
 
 
 def _fold(builder: str) -> Callable[[Context], Any]:
-    def convert_all(cx: Context) -> Any:
+    def convert_all(cx: Context) -> Value:
         values = cx.values()
         out = values[0]
         for value in values[1:]:
@@ -74,7 +75,7 @@ def mean_of(cx: Context) -> Any:
 
 
 @onnx_op("Pow", broadcasts=True)
-def power(cx: Context) -> Any:
+def power(cx: Context) -> Value:
     """Z = Pow(X, Y): the result has X's type; whole-number exponents of floats stay exact."""
     x = cx[0]
     exponent = cx.tensor(1).const
@@ -105,13 +106,13 @@ def bit_shift(cx: Context) -> Any:
 
 
 @onnx_op("Where", broadcasts=True)
-def where(cx: Context) -> Any:
+def where(cx: Context) -> Value:
     """output = Where(condition, X, Y)."""
     return xt.select(cx[0], cx[1], cx[2])
 
 
 @onnx_op("IsNaN")
-def is_nan(cx: Context) -> Any:
+def is_nan(cx: Context) -> Value:
     return xt.is_nan(cx[0])
 
 

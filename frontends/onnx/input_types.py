@@ -8,7 +8,7 @@ import numpy as np
 from onnx import TypeProto, ValueInfoProto
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Type, ir
 from xcc.diagnostics import UserError
 from xcc.dialects.xt.base import tensor_type
 from xcc.frontends.onnx.element_types import from_onnx, is_floating, name_from_onnx
@@ -26,7 +26,7 @@ class InputTypes:
     def __init__(self, importer: ModelImporter) -> None:
         self.importer = importer
 
-    def type_of(self, info: ValueInfoProto) -> Any:
+    def type_of(self, info: ValueInfoProto) -> Type:
         """The type of an input; UserError where it is no tensor of known rank."""
         where = f"{self.importer.source.name}: input '{info.name}'"
         if not info.type.HasField("tensor_type") and not info.type.optional_type.elem_type.HasField("tensor_type"):

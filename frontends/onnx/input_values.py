@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Attribute, Value, ir
 from xcc.bounds import interval
 from xcc.diagnostics import UserError, dim_option
 from xcc.dialects import xt
@@ -25,6 +25,7 @@ from xcc.runtime.program import VALUE_TYPES
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
+    from xcc.dim_expr import Expr
     from xcc.frontends.onnx.importer import ModelImporter
 
 __all__ = ["InputValues"]
@@ -42,7 +43,7 @@ class InputValues:
         self.symbols: dict[str, str] = {}           # symbol -> the input that it is an element of
         self._names: dict[str, Array] = {}          # the symbols of each input, of those too that are not wanted
 
-    def tensors(self, arguments: Sequence[tuple[str, Any]]) -> list[Tensor]:
+    def tensors(self, arguments: Sequence[tuple[str, Value]]) -> list[Tensor]:
         """The inputs, (name, argument) each, as values of the graph; symbols get names that no dim has."""
         for name, argument in arguments:
             kind = xt.TensorType.of(argument)
@@ -65,7 +66,7 @@ class InputValues:
         return RuntimeShape(f"{e.message}; the values of {listed} decide sizes: bound them ({bound}), "
                             f"or fix them (--fix {inputs[0]}=...)", inputs)
 
-    def behind(self, data: Iterable[Any]) -> tuple[str, ...]:
+    def behind(self, data: Iterable[int | Expr]) -> tuple[str, ...]:
         """The symbols of inputs' values in the dims `data`."""
         return tuple(dict.fromkeys(s for d in data for s in symbolic.symbols_of(getattr(d, "top", d))
                                    if s in self.symbols))
@@ -81,7 +82,7 @@ class InputValues:
         least, most = interval(self.model.known, d)
         return least <= high and most >= low
 
-    def attributes(self, name: str) -> dict[str, Any]:
+    def attributes(self, name: str) -> dict[str, Attribute]:
         """Those of the argument `name` beside its name."""
         own = [ir.StringAttr.get(s) for s, i in self.symbols.items() if i == name]
         return {"xt.values": ir.ArrayAttr.get(own)} if own else {}
@@ -96,7 +97,7 @@ class InputValues:
             names[at] = symbol
         return names
 
-    def _tensor(self, name: str, argument: Any) -> Tensor:
+    def _tensor(self, name: str, argument: Value) -> Tensor:
         names = self._names.get(name)
         if names is None or not (name in self.wanted or any(n in self.model.dims for n in names.flat)):
             return Tensor.of_value(argument)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -13,12 +14,12 @@ from xcc.frontends.shared.products import matmul
 
 
 @onnx_op("MatMul")
-def matmul_(cx: Context) -> Any:
+def matmul_(cx: Context) -> Value:
     return matmul(cx[0], cx[1])
 
 
 @onnx_op("Gemm")
-def gemm(cx: Context) -> Any:
+def gemm(cx: Context) -> Value:
     """Y = alpha * A' * B' + beta * C."""
     a, b = cx[0], cx[1]
     out = xt.dot_general(a, b, lhs_contract=(0 if cx.attr("transA", 0) else 1,),

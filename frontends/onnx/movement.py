@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -15,18 +16,18 @@ from xcc.symbolic import Dim, Expr
 
 
 @onnx_op("Gather")
-def gather(cx: Context) -> Any:
+def gather(cx: Context) -> Value:
     """output = Gather(data, indices, axis)."""
     return xt.gather(cx[0], cx[1], axis=cx.axis())
 
 
 @onnx_op("GatherElements")
-def gather_elements(cx: Context) -> Any:
+def gather_elements(cx: Context) -> Value:
     return xt.gather_elements(cx[0], cx[1], axis=cx.axis())
 
 
 @onnx_op("GatherND")
-def gather_nd(cx: Context) -> Any:
+def gather_nd(cx: Context) -> Value:
     return xt.gather_nd(cx[0], cx[1], batch_dims=cx.attr("batch_dims", 0))
 
 
@@ -41,7 +42,7 @@ def scatter_nd(cx: Context) -> Any:
 
 
 @onnx_op("NonZero")
-def nonzero(cx: Context) -> Any:
+def nonzero(cx: Context) -> Value:
     """[rank, count] coordinates; the count is a symbol, the same for all that count these elements."""
     flags = cx.graph.model.flags
     there = flags.places(cx[0])

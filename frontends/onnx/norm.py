@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -23,12 +24,12 @@ def softmax_flat(cx: Context) -> Any:
 
 
 @onnx_op("Softmax", "LogSoftmax", since=13)
-def softmax(cx: Context) -> Any:
+def softmax(cx: Context) -> Value:
     """output = Softmax(input, axis)."""
     return _softmax(cx, cx[0], cx.axis(default=-1))
 
 
-def _softmax(cx: Context, x: Any, axis: int) -> Any:
+def _softmax(cx: Context, x: Value, axis: int) -> Value:
     return (xt.log_softmax if cx.op == "LogSoftmax" else xt.softmax)(x, axis=axis)
 
 
@@ -106,7 +107,7 @@ def layer_normalization(cx: Context) -> Any:
     return y, center, inverse_deviation(variance, eps)
 
 
-def _normalized(cx: Context, x: Any, axes: tuple[int, ...], eps: float) -> Any:
+def _normalized(cx: Context, x: Value, axes: tuple[int, ...], eps: float) -> Value:
     scale, bias = cx[1], cx.optional(2)
     kinds = {element(v) for v in (scale, bias) if v is not None}
     if kinds == {element(x)}:

@@ -8,8 +8,6 @@ no rule can decide is left to the op's converter, and becomes host-scalar arithm
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from xcc.bounds import Undecided
@@ -73,7 +71,7 @@ def _symbolic(cx: Context) -> tuple[Tensor, ...] | None:
     return tuple(Tensor.of_dims(r, dtype) for r in results)
 
 
-def _is_long(d: Any) -> bool:
+def _is_long(d: int | Expr) -> bool:
     """Whether arithmetic with `d` is better left to a run."""
     return any(isinstance(n, Expr) and (len(str(n)) > LONGEST or _largest(n) >> 62) for n in parts(d))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.conv import convolve
@@ -62,7 +63,7 @@ def dynamic_quantize_linear(cx: Context) -> Any:
     return tuple(xt.dynamic_quantize(cx[0]))
 
 
-def centered(x: Any, zero: Any, axis: int = -1) -> Any:
+def centered(x: Value, zero: Any, axis: int = -1) -> Value:
     """x - zero point, in i32; a vector of zero points lies along `axis`."""
     wide = convert(x, "i32")
     if zero is None:
@@ -74,7 +75,7 @@ def centered(x: Any, zero: Any, axis: int = -1) -> Any:
 
 
 @onnx_op("MatMulInteger")
-def matmul_integer(cx: Context) -> Any:
+def matmul_integer(cx: Context) -> Value:
     """Y = (A - a_zero_point) * (B - b_zero_point) in i32; vectors of zero points are by row of A, by column of B."""
     a = centered(cx[0], cx.optional(2), -2)
     b = centered(cx[1], cx.optional(3), -1)

@@ -56,7 +56,7 @@ def add(a: Any, b: Any) -> Any:
     return ratio(ta * bb + tb * ba, ba * bb)
 
 
-def parts(x: Any) -> tuple[Dim, Dim]:
+def parts(x: int | Expr) -> tuple[Dim, Dim]:
     """Numerator and denominator."""
     if isinstance(x, Ratio):
         return x.top, x.bottom

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Tensor, element_dtype
 from xcc.frontends.onnx.element_types import is_floating
@@ -40,7 +41,7 @@ def _reduce(cx: Context, axes: Any) -> Any:
     axes = tuple(sorted({cx.normal_axis(a) for a in axes})) if cx.rank(0) else ()
     keepdims = bool(cx.attr("keepdims", 1))
 
-    def over(kind: str, value: Any) -> Any:
+    def over(kind: str, value: Value) -> Value:
         return xt.reduce(value, kind=kind, axes=axes, keepdims=keepdims)
 
     op = cx.op
@@ -69,7 +70,7 @@ def _sum(cx: Context, total: Any) -> Any:
     return Tensor(element_dtype(total), shape, total, np.array(count, object).reshape(shape))
 
 
-def _boolean(over: Any, kind: str, x: Any) -> Any:
+def _boolean(over: Any, kind: str, x: Value) -> Value:
     if element(x) == "i1":
         kind = {"max": "or", "min": "and"}.get(kind, kind)
     return over(kind, x)
@@ -107,7 +108,7 @@ def arg_reduce(cx: Context) -> Any:
 
 
 @onnx_op("CumSum", "CumProd")
-def cumulative(cx: Context) -> Any:
+def cumulative(cx: Context) -> Value:
     """y = CumSum(x, axis, exclusive, reverse)."""
     axis = 0 if cx.rank(0) == 1 else cx.normal_axis(cx.static_ints(1)[0])
     return xt.cumulative(cx[0], kind="sum" if cx.op == "CumSum" else "prod", axis=axis,

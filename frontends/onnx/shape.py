@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape, Tensor
 from xcc.frontends.onnx.registry import onnx_op
@@ -19,7 +20,7 @@ from xcc.symbolic import Dim, Expr
 
 
 @onnx_op("Reshape")
-def reshape(cx: Context) -> Any:
+def reshape(cx: Context) -> Value:
     """reshaped = Reshape(data, shape, allowzero): 0 copies a dim, -1 is inferred."""
     wanted = cx.dims_or_declared(1)
     old = cx.shape(0)
@@ -106,7 +107,7 @@ def unsqueeze_attribute(cx: Context) -> Any:
 
 
 @onnx_op("Unsqueeze", since=13)
-def unsqueeze_operand(cx: Context) -> Any:
+def unsqueeze_operand(cx: Context) -> Value:
     return _unsqueeze(cx, cx.static_ints(1))
 
 
@@ -119,7 +120,7 @@ def _unsqueeze(cx: Context, axes: Any) -> Any:
 
 
 @onnx_op("Transpose")
-def transpose(cx: Context) -> Any:
+def transpose(cx: Context) -> Value:
     return xt.transpose(cx[0], perm=tuple(cx.attr("perm", range(cx.rank(0) - 1, -1, -1))))
 
 
@@ -129,7 +130,7 @@ def identity(cx: Context) -> Any:
 
 
 @onnx_op("Expand")
-def expand(cx: Context) -> Any:
+def expand(cx: Context) -> Value:
     """output = Expand(input, shape), numpy broadcasting both ways."""
     old, wanted = list(cx.shape(0)), list(cx.dims_or_declared(1))
     rank = max(len(old), len(wanted))
@@ -168,7 +169,7 @@ def tile(cx: Context) -> Any:
 
 
 @onnx_op("Concat")
-def concat(cx: Context) -> Any:
+def concat(cx: Context) -> Value:
     values = cx.values()
     return xt.concatenate(*values, axis=cx.axis(default=1)) if len(values) > 1 else values[0]
 
@@ -179,7 +180,7 @@ def split_attribute(cx: Context) -> Any:
 
 
 @onnx_op("Split", since=13)
-def split_operand(cx: Context) -> Any:
+def split_operand(cx: Context) -> list[Value]:
     return _split(cx, _split_sizes(cx) if cx.has(1) else None)
 
 
@@ -194,7 +195,7 @@ def _split_sizes(cx: Context) -> Shape:
     return sizes
 
 
-def _split(cx: Context, sizes: Any) -> Any:
+def _split(cx: Context, sizes: Any) -> list[Value]:
     axis = cx.axis()
     size, parts = cx.shape(0)[axis], len(cx.node.output)
     if sizes is None:
@@ -205,7 +206,7 @@ def _split(cx: Context, sizes: Any) -> Any:
 
 
 @onnx_op("Shape")
-def shape(cx: Context) -> Any:
+def shape(cx: Context) -> Tensor:
     """shape = Shape(data; start, end): known at import, as symbols."""
     rank = cx.rank(0)
     start, end = cx.attr("start", 0), cx.attr("end", rank)

@@ -5,28 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.types import dtype_name
 from xcc.symbolic import Dim
 
 
-def element(x: Any) -> str:
+def element(x: Value) -> str:
     """The name of an xt value's element type."""
     return dtype_name(xt.element_type_of(x))
 
 
-def convert(x: Any, dtype: Any) -> Any:
+def convert(x: Value, dtype: np.dtype[Any] | str) -> Value:
     """`x` with the element type `dtype`; `x` itself when it has it."""
     return x if element(x) == dtype_name(dtype) else xt.convert(x, dtype=dtype_name(dtype))
 
 
-def scalar(value: float | int | bool, like: Any) -> Any:
+def scalar(value: float | int | bool, like: Value) -> Value:
     """A rank-0 constant with the element type of `like`."""
     return xt.scalar(value, element(like))
 
 
-def rank_of(x: Any) -> int:
+def rank_of(x: Value) -> int:
     return len(xt.shape_of(x))
 
 
@@ -35,7 +38,7 @@ def full(shape: Sequence[Dim], value: Any, dtype: Any) -> Any:
     return xt.broadcast(xt.scalar(value, dtype_name(dtype)), shape=tuple(shape))
 
 
-def unsqueeze(x: Any, axes: Sequence[int]) -> Any:
+def unsqueeze(x: Value, axes: Sequence[int]) -> Value:
     """Dims of 1 inserted at `axes` of the result."""
     shape = list(xt.shape_of(x))
     for axis in sorted(axes):
@@ -56,12 +59,12 @@ def along(x: Any, axis: int, rank: int) -> Any:
     return xt.reshape(x, shape=tuple(shape))
 
 
-def count(x: Any, axes: Sequence[int], dtype: Any) -> Any:
+def count(x: Value, axes: Sequence[int], dtype: str) -> Value:
     """The number of elements of `axes`, as a scalar of `dtype`."""
     return dim_scalar(symbolic.product(xt.shape_of(x)[a] for a in axes), dtype)
 
 
-def dim_scalar(value: Dim, dtype: Any) -> Any:
+def dim_scalar(value: Dim, dtype: str) -> Value:
     """A dim as a scalar of `dtype`."""
     name = dtype_name(dtype)
     if isinstance(value, int):
@@ -73,7 +76,7 @@ def mean(x: Any, axes: Sequence[int], keepdims: bool = True) -> Any:
     return xt.div(xt.reduce(x, kind="sum", axes=tuple(axes), keepdims=keepdims), count(x, axes, element(x)))
 
 
-def slice_axis(x: Any, axis: int, start: Dim, limit: Dim) -> Any:
+def slice_axis(x: Value, axis: int, start: Dim, limit: Dim) -> Value:
     """``x[start:limit]`` along one axis."""
     shape = xt.shape_of(x)
     starts: list[Dim] = [0] * len(shape)
@@ -82,7 +85,7 @@ def slice_axis(x: Any, axis: int, start: Dim, limit: Dim) -> Any:
     return xt.slice(x, starts=tuple(starts), limits=tuple(limits))
 
 
-def split(x: Any, axis: int, sizes: Sequence[Dim]) -> list[Any]:
+def split(x: Value, axis: int, sizes: Sequence[Dim]) -> list[Value]:
     """Consecutive parts along `axis`."""
     out, at = [], 0  # type: list[Any], Dim
     for size in sizes:
@@ -91,7 +94,7 @@ def split(x: Any, axis: int, sizes: Sequence[Dim]) -> list[Any]:
     return out
 
 
-def relu(x: Any) -> Any:
+def relu(x: Value) -> Value:
     return xt.maximum(x, scalar(0, x))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import broadcast_shapes
 from xcc.frontends.shared.helpers import rank_of, squeeze, unsqueeze
 
 
-def matmul(a: Any, b: Any, dtype: Any = None) -> Any:
+def matmul(a: Value, b: Value, dtype: Any = None) -> Value:
     """numpy's matmul: batch dims broadcast, vectors are rows or columns."""
     vector_a, vector_b = rank_of(a) == 1, rank_of(b) == 1
     a = unsqueeze(a, [0]) if vector_a else a
@@ -19,7 +20,7 @@ def matmul(a: Any, b: Any, dtype: Any = None) -> Any:
     return squeeze(out, drop) if drop else out
 
 
-def _matmul(a: Any, b: Any, dtype: Any) -> Any:
+def _matmul(a: Value, b: Value, dtype: Any) -> Value:
     sa, sb = xt.shape_of(a), xt.shape_of(b)
     extra = len(sb) - 2 - (len(sa) - 2)
     if all(d == 1 for d in sb[:-2]):

@@ -52,7 +52,7 @@ class _Kernel:
         # of address_of, by value: nothing is erased before the end; what a workgroup shares, and what a wave does
         self.known: tuple[dict[tuple[str, Value], int], dict[str, int]] = ({}, {WAVE: lanes})
         self.dead: list[Operation] = []
-        self.sizes: dict[Any, Any] = {}     # of buffers, by row limit and bytes of a row
+        self.sizes: dict[tuple[Value, int, int], Value] = {}     # of buffers, by row limit and bytes of a row
 
     def run(self) -> None:
         self.block(self.entry)

@@ -103,7 +103,7 @@ def _carry(loop: Operation) -> None:
 def _factor(value: Value, steps: list[Operation], counter: Value) -> Factor | None:
     """What the pointer `value` moves by, in bytes, where the counter of a loop grows by one; None where that is not
     known. A descriptor moves by the elements of its offset."""
-    moves: dict[Any, Factor | None] = {counter: ONE}
+    moves: dict[Value, Factor | None] = {counter: ONE}
 
     def move(v: Value) -> Factor | None:
         return moves.get(v, {})

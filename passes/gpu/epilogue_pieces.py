@@ -13,7 +13,7 @@ where LLVM does not move loads itself. Dropped, each operation is of whole tiles
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -45,8 +45,8 @@ class _Epilogues:
 
     def __init__(self, k: TileKernel, registers: int, ahead: int) -> None:
         self.k, self.registers, self.most_ahead = k, registers, ahead
-        self.streamed: dict[Any, bool] = {}
-        self.computed: dict[Any, bool] = {}
+        self.streamed: dict[Operation, bool] = {}
+        self.computed: dict[Operation, bool] = {}
 
     def mark(self) -> None:
         for store in self.k.ops("vector.transfer_write"):

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc import symbolic
-from xcc._mlir import Block, Module, Operation, Type, Value, arith_d, gpu_d, ir, scf_d
+from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, arith_d, gpu_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART
 from xcc.passes.shared.dims import emit_dim, read_dim
@@ -120,8 +120,8 @@ class _Signature:
     """The arguments of the whole: inputs, outputs, symbols, with their dims."""
 
     def __init__(self, parts: list[_Part]) -> None:
-        inputs: dict[int, tuple[Any, Any]] = {}
-        outputs: dict[int, tuple[Any, Any]] = {}
+        inputs: dict[int, tuple[Type, Attribute]] = {}
+        outputs: dict[int, tuple[Type, Attribute]] = {}
         for p in parts:
             types = [a.type for a in p.block.arguments]
             for found, places, key, first in ((inputs, p.args, "xt.arg_dims", 0),

@@ -37,7 +37,7 @@ class PlanSharedMemory(Pass):
     def run(self, module: Module, ctx: PassContext) -> None:
         with module.context, ir.Location.unknown():
             for k in tile_kernels(module, ctx.chip):
-                ends: dict[Any, int] = {}       # of the tiles of loops around others
+                ends: dict[Operation, int] = {}       # of the tiles of loops around others
                 for loop in k.ops("scf.for"):
                     if STAGES in loop.attributes:
                         ends[loop] = _plan(k, loop, _taken(loop, ends), self.bytes or ctx.chip.shared_bytes)

@@ -13,7 +13,7 @@ norm 49.0 either way. (Where LLVM orders the instructions it was not measured.)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xcc._mlir import Block, Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -72,7 +72,7 @@ def _move(block: Block) -> None:
 def _wanted(op: Operation, block: Block, before: set[Operation]) -> list[Operation] | None:
     """`op` and the cheap operations of `block` that it needs and that are not `before`, in order; None where it needs
     others."""
-    found: list[Any] = []
+    found: list[Operation] = []
     for maker in (owner(v) for v in op.operands):
         if maker is None or maker.block != block or maker in before or maker in found:
             continue

@@ -12,7 +12,7 @@ coordinate is inside, the clamp changes nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -45,7 +45,7 @@ def _access(op: Operation, scalars: _Scalars) -> None:
     """Rewrites the indices of one load or store, and the condition around it."""
     first = 2 if op.name.endswith(".store") else 1
     parent = op.parent.operation
-    inside: list[tuple[Any, Any]] = []
+    inside: list[tuple[Value, Value]] = []
     if parent.name == "scf.if":
         parent.operands[0] = scalars.of(parent.operands[0])
         if op.block == parent.regions[0].blocks[0]:
@@ -61,7 +61,7 @@ class _Scalars:
     """Elements of vectors, computed by themselves where the vector is."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[Any, int], Any] = {}
+        self.made: dict[tuple[Value, int], Value] = {}
 
     def of(self, value: Value) -> Value:
         """`value` without vectors, where it is an element of one, or arithmetic on such."""

@@ -55,7 +55,7 @@ def _operands(k: TileKernel, loop: Operation, kept: bool) -> dict[Value, StagedT
     """The operands that `loop` can keep in shared memory; none in a loop with barriers, of which a turn reads what the
     turn before has written."""
     block = loop.regions[0].blocks[0]
-    found: dict[Any, StagedTile] = {}
+    found: dict[Value, StagedTile] = {}
     if any(op.operation.name == "gpu.barrier" for op in block.operations):
         return found
     for op in products(loop):

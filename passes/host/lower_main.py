@@ -253,7 +253,7 @@ class _Lowering(ValueBuffers):
             raise CompilerBug(f"xt.{name} along an inner dim in @main after kernels were formed, at {op.location}")
         return [statement_of(name, a, self.buffer_of[op.operands[0]], self.target(op.results[0]))]
 
-    def fail(self, op: Any) -> list[Statement]:
+    def fail(self, op: Operation) -> list[Statement]:
         for v in op.results:
             self.target(v)
         return [Require(0, 1, xt.attrs_of(op).message)]

@@ -18,7 +18,7 @@ from xcc.passes.linalg.evaluate.fetch_ahead import packed_input
 from xcc.passes.linalg.kernel.kernel import is_packed
 from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.kernel.reduction_body import product_operands
-from xcc.passes.linalg.schedule.decisions import PREFETCH, SHARES, decide, scheduled
+from xcc.passes.linalg.schedule.decisions import COLUMNS, PREFETCH, SHARES, decide, scheduled
 
 
 @register_pass
@@ -39,5 +39,5 @@ class PrefetchPanels(Pass):
                         continue
                     if product_operands(op) is not None and any(t.arg >= 0 and is_packed(a) for t, a in op.inputs):
                         decide(op.operation, PREFETCH, rows)
-                    if packed_input(op) is not None:
+                    if packed_input(op) is not None or COLUMNS in op.operation.attributes:
                         decide(op.operation, SHARES, shares)

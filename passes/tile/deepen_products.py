@@ -130,7 +130,7 @@ def _constant(value: Value) -> int | None:
     return int(ir.IntegerAttr(attribute).value) if isinstance(value.type, ir.IndexType) else None
 
 
-def _scalar(op: Any) -> bool:
+def _scalar(op: Operation) -> bool:
     return op.name.startswith("arith.") and not any(isinstance(r.type, ir.VectorType) for r in op.results)
 
 

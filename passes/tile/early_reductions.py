@@ -15,7 +15,7 @@ stack by `retile`; what is reduced ahead of the store need not be. Left out, suc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -40,7 +40,7 @@ class EarlyReductions(Pass):
 
 def _move(reduction: Operation) -> None:
     """Ahead of the first store behind all that the reduction is made of."""
-    order: list[Any] = [o.operation for o in reduction.block.operations]
+    order: list[Operation] = [o.operation for o in reduction.block.operations]
     at = order.index(reduction)
     made = max((order.index(v.owner.operation) for v in reduction.operands
                 if not isinstance(v.owner, ir.Block) and v.owner.operation.block == reduction.block), default=-1)

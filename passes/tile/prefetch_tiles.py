@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -48,7 +48,7 @@ class PrefetchTiles(Pass):
                     read.attributes[FETCHED] = ir.DenseI64ArrayAttr.get([turns, cache])
 
 
-def _moves_on(op: Any) -> bool:
+def _moves_on(op: Operation) -> bool:
     """Whether `op` reads a tile that loops of functions walk, another one in each instance."""
     if op.name != "vector.transfer_read" or op.parent.name != "scf.forall" or dear_pass(op) is None:
         return False

@@ -76,8 +76,8 @@ def _transpose(x: Value, perm: Sequence[int]) -> Value:
 class _Layouts:
     def __init__(self, options: ChannelsLast, ctx: PassContext) -> None:
         self.options, self.ctx = options, ctx
-        self.last: dict[Any, Any] = {}
-        self.filters: dict[tuple[Any, str], Any] = {}
+        self.last: dict[Value, Value] = {}
+        self.filters: dict[tuple[Value, str], Value] = {}
 
     def block(self, block: Block) -> None:
         operations = [o.operation for o in block.operations]

@@ -44,7 +44,7 @@ class _Part:
     """A product with the bias behind it; `rounded` is the type that the sum is rounded to ("": none), `value` is what
     the readers see. free: they can all read a slice of it."""
 
-    product: Any
+    product: Operation
     bias: Any
     rounded: str
     value: Value

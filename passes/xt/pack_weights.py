@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,9 +21,19 @@ from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, products, replace
 from xcc.passes.xt.products.panels import pack_columns, panel_width, static_shape
-from xcc.passes.xt.products.product_sides import MANY_ROWS, before_transpose, by_rows, in_place, scaled_channels
+from xcc.passes.xt.products.product_sides import (
+    MANY_ROWS,
+    before_transpose,
+    by_rows,
+    in_place,
+    scaled_channels,
+    turned_later,
+)
 from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
 from xcc.weights import WeightStore
+
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
 
 __all__ = ["PackWeights"]
 
@@ -40,8 +50,9 @@ class PackWeights(Pass):
             ``convolution(x, w') {filter = "OHWIo"}`` with w': [O / P, h, w, I, P], where P divides O
 
     A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
-    transpose that makes it where there is one, or where there are enough rows to multiply it with. A vector multiplies
-    what the transpose reads. A computed filter is brought into panels in the same way.
+    transpose that makes it where there is one, or where there are enough rows to multiply it with; an input of the
+    model that few blocks of rows multiply is left to the product's kernel (pack-columns). A vector multiplies what the
+    transpose reads. A computed filter is brought into panels in the same way.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded.
@@ -60,7 +71,7 @@ class PackWeights(Pass):
     def run(self, module: Module, ctx: PassContext) -> None:
         width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
         dot = dot_products_of(ctx.chip, self.dot)
-        packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot)
+        packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot, ctx.chip)
         with module.context:
             for op in products(module):
                 with at(op):
@@ -78,8 +89,8 @@ class PackWeights(Pass):
 class _Packer:
     """`weights`: a text alone has names, no data."""
 
-    def __init__(self, weights: WeightStore, width: int, dot: Sequence[DotProduct]) -> None:
-        self.weights, self.width, self.dot = weights, width, dot
+    def __init__(self, weights: WeightStore, width: int, dot: Sequence[DotProduct], chip: Chip | None) -> None:
+        self.weights, self.width, self.dot, self.chip = weights, width, dot, chip
         self.packed: dict[tuple[str, str], str] = {}
 
     def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Value:
@@ -157,7 +168,13 @@ class _Packer:
 
     def computed(self, op: Operation) -> Value | None:
         """A product of computed values."""
-        return (in_place(op) or by_rows(op)) if self.group(op) == 1 else self.grouped(op)
+        if self.group(op) != 1:
+            return self.grouped(op)
+        found = in_place(op)
+        if found is not None:
+            return found
+        later, turned = turned_later(op, self.chip, self.width)
+        return turned if later else by_rows(op)
 
     def grouped(self, op: Operation) -> Any:
         """A product of computed values: the left one split, the right one transposed, so that groups lie together.

@@ -49,7 +49,7 @@ class AmdChip(Chip):
 XGMI = 60e9         # bytes/s of a collective: of a link between two chips, and without one; not measured
 PCIE = 20e9
 NETWORK = 40e9      # a GPU's share of its machine's network: 400 Gbit/s in large clusters; likewise
-COLLECTIVE = 20_000     # nanoseconds of a small one, likewise
+COLLECTIVE, AFAR = 20_000, 40_000       # nanoseconds of a small one, and over a network; likewise
 
 
 def _cdna(name: str, cores: int, shared: int, l2: int, l3: int, bandwidth: float, flops: dict[str, float],
@@ -57,7 +57,7 @@ def _cdna(name: str, cores: int, shared: int, l2: int, l3: int, bandwidth: float
     return AmdChip(name=name, triple=_TRIPLE, cpu=name, cores=cores, vector_bytes=16, vector_registers=512, warp=64,
                    max_threads=1024, shared_bytes=shared, l2_bytes=l2, l3_bytes=l3, bandwidth=bandwidth,
                    flops=tuple(flops.items()), matrix=matrix, link_bandwidth=XGMI, link_latency=COLLECTIVE,
-                   memory_bytes=memory * 10**9, network_bandwidth=NETWORK)
+                   memory_bytes=memory * 10**9, network_bandwidth=NETWORK, network_latency=AFAR)
 
 
 def _rdna(name: str, cores: int, l2: int, l3: int, bandwidth: float, flops: dict[str, float],
@@ -66,7 +66,8 @@ def _rdna(name: str, cores: int, l2: int, l3: int, bandwidth: float, flops: dict
     return AmdChip(name=name, triple=_TRIPLE, cpu=name, features="-real-true16", cores=cores, vector_bytes=16,
                    vector_registers=256, warp=32, max_threads=1024, shared_bytes=64 * _KB, l2_bytes=l2, l3_bytes=l3,
                    bandwidth=bandwidth, flops=tuple(flops.items()), matrix=matrix, link_bandwidth=PCIE,
-                   link_latency=COLLECTIVE, memory_bytes=memory * 10**9, network_bandwidth=NETWORK)
+                   link_latency=COLLECTIVE, memory_bytes=memory * 10**9, network_bandwidth=NETWORK,
+                   network_latency=AFAR)
 
 
 CHIPS: dict[str, Chip] = {chip.name: chip for chip in (

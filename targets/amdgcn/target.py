@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Module
 from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.amdgcn.chip import chips, default_chip
 from xcc.targets.amdgcn.link import link
 from xcc.targets.base import Chip, KernelBinary, Target
 
 if TYPE_CHECKING:
+    from xcc._mlir import Module
     from xcc.options import CompileOptions
     from xcc.passes.pipeline import Pipeline
 

@@ -6,6 +6,7 @@ from math import prod
 
 from xcc.passes.linalg.kernel.domain import estimate, volume
 from xcc.passes.linalg.kernel.kernel import Op
+from xcc.passes.shared.packing import ROWS_PART
 from xcc.symbolic import Dim
 
 __all__ = ["contraction_chunks"]
@@ -13,11 +14,11 @@ __all__ = ["contraction_chunks"]
 PIECES = 4             # chunks of rows for each core, at least
 OPEN_TILES = 4         # tiles of rows of a chunk where the number of rows is not known,
 OPEN_WORK = 200_000    # and multiplications of a chunk
-L2_PART = 196608       # elements of the left operand that may stay in the L2 cache
 
 
 def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op, left: int,
-                       cores: int, read: int = 1, part: int = L2_PART, least: int = 1) -> tuple[list[int], bool]:
+                       cores: int, read: int = 1, part: int = ROWS_PART, least: int = 1,
+                       open_tiles: int = OPEN_TILES) -> tuple[list[int], bool]:
     """Chunks for threads, and whether they go by rows.
 
     By rows where there are more rows than columns: what one kernel writes is in the cache of the core that reads it in
@@ -30,13 +31,14 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
     fewer of its own than it multiplies.
     read: how many tiles' multiplications take as long as reading a panel of weights.
     least: tiles of rows of a chunk, where there are as many.
+    open_tiles: the same, where the number of rows is not known.
     """
     depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
     block = [1] * len(dims)
     panels = max(1, -(-estimate(dims[last]) // vector[last]))
     if not all(isinstance(dims[d], int) for d in m_dims):
         block[last] = vector[last] * -(-panels // cores)
-        rows = max(OPEN_TILES * prod(vector[d] for d in m_dims), OPEN_WORK // max(1, depth * estimate(dims[last])))
+        rows = max(open_tiles * prod(vector[d] for d in m_dims), OPEN_WORK // max(1, depth * estimate(dims[last])))
         for d in reversed(sorted(m_dims)):
             block[d] = vector[d] * max(1, min(-(-estimate(dims[d]) // vector[d]), rows // vector[d]))
             rows = max(1, rows // block[d])

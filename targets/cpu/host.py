@@ -162,7 +162,7 @@ class _Host(HostMemory):
                 self.store(self.constant(self.codes[id(s)], i32), self.status)
 
     @contextmanager
-    def _when(self, condition: Any) -> Iterator[None]:
+    def _when(self, condition: Value) -> Iterator[None]:
         branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
         with ir.InsertionPoint(branch.regions[0].blocks.append()):
             yield
@@ -221,7 +221,7 @@ class _Host(HostMemory):
                        [self.i64], [value])
         self.store(value, self.slot(s.name))
 
-    def _condition(self, buffer: int) -> Any:
+    def _condition(self, buffer: int) -> Value:
         elem = self.element_type(self.program.buffers[buffer].dtype)
         value = self.load(self.address(buffer), elem)
         zero = op("arith.constant", [elem], [], value=scalar_attr(elem, 0))

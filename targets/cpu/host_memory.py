@@ -59,11 +59,11 @@ class HostMemory:
             return base
         return self.element(base, self.dim(b.offset), ir.IntegerType.get_signless(8))
 
-    def constant(self, value: int, t: Any = None) -> Any:
+    def constant(self, value: int, t: Type | None = None) -> Value:
         """A number, of i64 where `t` is left out."""
         return op("arith.constant", [t or self.i64], [], value=ir.IntegerAttr.get(t or self.i64, value))
 
-    def element_type(self, dtype: str) -> Any:
+    def element_type(self, dtype: str) -> Type:
         """The type of one element in memory."""
         if dtype in FLOATS:
             return ir.Type.parse(dtype)

@@ -22,15 +22,15 @@ from xcc.passes.linalg.kernel.domain import (
     volume,
     work,
 )
-from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, is_packed, loop_index
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, is_packed, loop_index
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.nests.decoded_panels import decoded_operand, panel_dims
-from xcc.passes.linalg.schedule.cache_sets import PAGE, lines_of_a_set
 from xcc.passes.linalg.schedule.schedule import CpuPart, Schedule
+from xcc.passes.shared.packing import ROWS_PART
 from xcc.passes.xt.products.panels import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.cpu.chunks import L2_PART, contraction_chunks
+from xcc.targets.cpu.chunks import OPEN_TILES, contraction_chunks
 from xcc.targets.cpu.large_products import (
     OUTGROWN,
     STAGED_PART,
@@ -41,6 +41,8 @@ from xcc.targets.cpu.large_products import (
     shares_of_cache,
 )
 from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
+from xcc.targets.cpu.packed_columns import OPEN_PACKED, packed_steps, panel_shares
+from xcc.targets.cpu.row_tiles import row_tile, row_tiles
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
 from xcc.targets.cpu.winograd import winograd
 
@@ -48,7 +50,6 @@ DECODED = 1 << 19      # bytes of a decoded panel on a thread's stack
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
 NEAR_AHEAD = 2048      # the same, for the L2 cache
 UNROLLED_WINDOW = 9    # steps
-PANEL_WAYS = 6         # one of so many ways of a set of the L1 cache is for the panel that streams through
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
 NEAR = 262144          # bytes of rows in the L2 cache
 CHUNKS = 16            # of a contraction whose threads share the rows
@@ -113,25 +114,19 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         wide = min(columns_of(size, w) * 2, 4 * w.lanes) if size > 2 * w.lanes else columns
         columns = min(wide, panel)
     vector[last] = columns
-    left_over, walked = rows, list[tuple[list[int], int]]()
     outgrown = shares_of_cache(_bytes_of_right(op, right), chip)
     steps, elements = _steps_of(op), _elements(op, left)
     decoded = _decodes_panels(kernel, columns)
     depth = depth_block(kernel, dims, outgrown >= OUTGROWN) if steps and not decoded else 0
     staged = depth > 0 and rows_together(kernel, dims[-1], depth)
-    ways = chip.shared_bytes // PAGE
-    ways -= ways // PANEL_WAYS
-    for d in m_dims[:2]:
-        extent = dims[d]
-        loops = [p for p, e in to_dim.items() if e == d]
-        room = left_over if staged else next(
-            n for n in range(left_over, 0, -1) if n == 1 or _fit_cache(op, [*walked, (loops, n)], ways))
-        tile = _row_tile(extent, room)
-        walked.append((loops, tile))
+    walks = {d: [p for p, e in to_dim.items() if e == d] for d in m_dims[:2]}
+    for d, tile in row_tiles(op, dims, walks, rows, chip).items():
         vector[d] = tile
-        left_over //= tile
-        if left_over < 2 or extent != tile:
-            break
+    packed = 0 if decoded or n_loop in left or columns == 1 else packed_steps(kernel, dims, vector, m_dims, chip)
+    if packed:
+        depth, staged = packed if packed < steps else 0, False
+    elif staged:
+        vector[m_dims[0]] = row_tile(dims[m_dims[0]], rows)
     reductions = [o for o in kernel.ops if o.is_reduction]
     mine = _window_lanes(op) if n_loop in left else tuple(1 for r in op.reduction if r)
     group = _group_loop(op)
@@ -150,7 +145,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         elements = elements * depth // steps
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores,
                                         MATRIX_READ if matrix is not None else 1,
-                                        *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (L2_PART,)))
+                                        *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (ROWS_PART, 1)),
+                                        OPEN_PACKED if packed else OPEN_TILES)
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     parts = 0
     if staged and outgrown >= OUTGROWN:
@@ -158,13 +154,15 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         block = [chunk * tile for chunk, tile in zip(
             chunks_in_parts(dims, vector, depth, outgrown * depth / steps, parts, chip), vector, strict=True)]
     shares = _shares(op, dims, vector, block, min(m_dims, default=None))
-    if group is None and by_rows and not staged:
+    if packed:
+        shares = panel_shares(packed, element_bytes(op.inputs[0][0].element), dims, vector, block, m_dims)
+    if group is None and by_rows and not staged and not packed:
         shares = 0
     return Schedule(tuple(block), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
                     chunks=() if chunks == order else chunks, cpu=CpuPart(
                         dot=group is not None, shares=shares, strips=strips, depth=depth if depth < steps else 0,
                         prefetch=0 if shares and not depth else _ahead(op, chip, NEAR_AHEAD if shares else AHEAD),
-                        staged=staged, parts=parts, decoded=decoded))
+                        staged=staged, parts=parts, decoded=decoded, columns=bool(packed)))
 
 
 def _decodes_panels(kernel: Kernel, columns: int) -> bool:
@@ -242,32 +240,6 @@ def _group_loop(op: Op) -> int | None:
     return last if op.reduction[last] and isinstance(size, int) and 1 < size <= 4 and last in ends else None
 
 
-def _fit_cache(op: Op, rows: list[tuple[list[int], int]], ways: int) -> bool:
-    """Whether `ways` of the L1 cache hold what a tile reads of each operand at one step, so many rows along some loops.
-
-    Rows 4 KiB apart share the ways of a set.
-    """
-    for t, access in op.inputs:
-        steps = [_step(t, access, loops) for loops, _ in rows]
-        if is_packed(access) or not any(steps):
-            continue
-        if any(s is None for s in steps):
-            return prod(n for _, n in rows) <= ways
-        at = [0]
-        for s, (_, n) in zip(steps, rows, strict=True):
-            at = [a + s * i for a in at for i in range(n)] if s else at
-        if lines_of_a_set(at) > ways:
-            return False
-    return True
-
-
-def _step(t: Tensor, access: Access, loops: list[int]) -> int | None:
-    """Bytes between neighbours along `loops` in `t`; None where that is not known."""
-    total = sum((symbolic.product(t.dims[j + 1:]) * c for j, e in enumerate(access) if isinstance(e, symbolic.Expr)
-                 for monomial, c in e.terms if monomial in [((f"i{p}",),) for p in loops]), start=0)
-    return total * element_bytes(t.element) if isinstance(total, int) else None
-
-
 def _window_lanes(op: Op) -> tuple[int, ...]:
     """The innermost window loop of a depthwise convolution is unrolled: its steps share what they read."""
     sizes = [size for size, r in zip(op.loops, op.reduction, strict=True) if r]
@@ -283,18 +255,3 @@ def _panel(op: Op, n_loop: int) -> int:
                         for monomial, _ in e.terms for atom in monomial]
     found = [a[2] for a in atoms if a[0] == "mod" and isinstance(a[2], int) and str(a[1]) == f"i{n_loop}"]
     return min(found, default=1 << 30)
-
-
-def _row_tile(extent: Dim, room: int) -> int:
-    """Rows of the register tile: few tiles, and no last tile that is too short to keep the units busy."""
-    if isinstance(extent, int) and extent <= room:
-        return max(1, extent)
-    if not isinstance(extent, int):
-        return room
-
-    def cost(t: int) -> float:
-        """In rows; a tile of less than half the rows takes as long as half of them, and each tile half a row more."""
-        full, rest = divmod(extent, t)
-        return full * (t + 0.5) + (max(rest, t / 2) + 0.5 if rest else 0)
-
-    return min(range(max(1, room // 2), room + 1), key=lambda t: (cost(t), extent % t != 0, -t))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.passes.legal_ops import TILES
 from xcc.targets.base import Chip, KernelBinary, Target
 from xcc.targets.cpu import chip as cpu_chip
 
 if TYPE_CHECKING:
+    from xcc._mlir import Module
     from xcc.options import CompileOptions
     from xcc.passes.pipeline import Pipeline
     from xcc.runtime.program import Program

@@ -14,7 +14,9 @@ TRIPLE = "nvptx64-nvidia-cuda"
 FALLBACK = "sm_90a"
 PCIE = 20e9         # bytes/s of a collective where there is no NVLink
 NETWORK = 40e9      # a GPU's share of its machine's network: 400 Gbit/s in large clusters; not measured
-COLLECTIVE = 20_000     # nanoseconds of a small one, by NCCL
+# Nanoseconds of a small collective, measured on two H100s (benchmarks/results/parallel-h100.txt) and taken to be those
+# of the other chips: by NCCL in a captured graph, and as an exchange. Over a network, which is not measured.
+COLLECTIVE, EXCHANGE, AFAR = 7_000, 2_500, 40_000
 
 
 class NvidiaChip(Chip):
@@ -50,7 +52,8 @@ def _chip(name: str, ptx: str, sms: int, shared: int, l2: int, bandwidth: float,
                       vector_registers=255, warp=32, max_threads=1024, shared_bytes=shared, l2_bytes=l2,
                       bandwidth=bandwidth, flops=(("f32", f32), ("f16", f16), ("bf16", f16), ("i8", int8)),
                       matrix=matrix, early_launch=early, line_priority=lines, link_bandwidth=link,
-                      link_latency=COLLECTIVE, memory_bytes=memory * 10**9, network_bandwidth=NETWORK)
+                      link_latency=COLLECTIVE, exchange_latency=EXCHANGE, memory_bytes=memory * 10**9,
+                      network_bandwidth=NETWORK, network_latency=AFAR)
 
 
 _CHIPS = {c.name: c for c in (

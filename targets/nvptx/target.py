@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Module
 from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.base import Chip, KernelBinary, Target
 from xcc.targets.nvptx.chip import chips
@@ -12,6 +11,7 @@ from xcc.targets.nvptx.driver import default_chip
 from xcc.targets.nvptx.link import link
 
 if TYPE_CHECKING:
+    from xcc._mlir import Module
     from xcc.options import CompileOptions
     from xcc.passes.pipeline import Pipeline
     from xcc.runtime.program import Program

@@ -28,7 +28,7 @@ from xcc.targets.base import chip_of, get_target
 from xcc.weights import WeightStore
 
 Array = np.ndarray[Any, Any]
-FAST = "sm_90a,link_latency=1"
+FAST = "sm_90a,link_latency=1,exchange_latency=1"
 """A chip whose links cost little, so that small models are divided as large ones are."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.diagnostics import UserError
 from xcc.driver.sources import STAGE_ATTRIBUTE
 from xcc.driver.split import join_kernels
@@ -30,7 +30,7 @@ class Dumper:
             except OSError as e:
                 raise UserError(f"{folder}: cannot be made a folder: {e.strerror}") from None
 
-    def module(self, stage: str, module: Any, weights: WeightStore) -> None:
+    def module(self, stage: str, module: Module, weights: WeightStore) -> None:
         if self.folder:
             self._write(stage, stage_text(module, stage), weights)
 
@@ -67,7 +67,7 @@ class Dumper:
         self._weights = (names, path)
 
 
-def stage_text(module: Any, stage: str) -> str:
+def stage_text(module: Module, stage: str) -> str:
     """The module's text, marked as the result of `stage`."""
     with module.context:
         module.operation.attributes[STAGE_ATTRIBUTE] = ir.StringAttr.get(stage)

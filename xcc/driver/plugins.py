@@ -6,9 +6,12 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from xcc.diagnostics import UserError
+
+if TYPE_CHECKING:
+    from xcc.passes.pipeline import Pipeline
 
 _LOADED: dict[str, str] = {}
 
@@ -42,7 +45,7 @@ def loaded_plugins() -> tuple[str, ...]:
     return tuple(_LOADED)
 
 
-def plugins_of(pipeline: Any) -> tuple[str, ...]:
+def plugins_of(pipeline: Pipeline) -> tuple[str, ...]:
     """Where the passes in `pipeline` that are not xcc's own come from; UserError for a class typed at a prompt."""
     found = []
     for stage in pipeline:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.xt.fusion.shared_updates import SHARES
 
 __all__ = ["Wanted", "shared_buffers", "wanted_pairs"]
@@ -32,7 +32,7 @@ class Wanted:
     pairs: tuple[tuple[int, int], ...]
 
 
-def wanted_pairs(module: Any) -> Wanted | None:
+def wanted_pairs(module: Module) -> Wanted | None:
     """What is wanted of the kernel of `module`, at stage ``kernels``."""
     for f in module.body:
         if SHARES in f.attributes:

@@ -7,7 +7,7 @@ import re
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.context import new_context, parse_module
 from xcc.diagnostics import CompilerBug, UserError, XccError, one_line
@@ -15,6 +15,9 @@ from xcc.driver.reproducer import import_command
 from xcc.frontends.torch.program import is_program
 from xcc.options import CompileOptions
 from xcc.weights import WeightStore
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module
 
 __all__ = ["STAGE_ATTRIBUTE", "Source", "is_reference", "load_source"]
 
@@ -32,7 +35,7 @@ FRONTENDS: dict[str, str] = {
 class Source:
     """A module, its weights, and the stage that it is the result of ("" for a fresh import)."""
 
-    module: Any
+    module: Module
     weights: WeightStore
     stage: str
     name: str
@@ -116,7 +119,7 @@ def _load_mlir(path: Path) -> Source:
     return Source(module, _weights_beside(path, module), stage, path.stem)
 
 
-def _weights_beside(path: Path, module: Any) -> WeightStore:
+def _weights_beside(path: Path, module: Module) -> WeightStore:
     """``D/02-linalg.mlir`` reads ``D/02-linalg.safetensors``; no file means no weights. Structure can be looked at
     without their values, which are asked for where they are used."""
     from xcc.passes.walk import ops_where

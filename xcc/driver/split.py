@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Module, ir
 from xcc.context import parse_module
 from xcc.driver.sources import STAGE_ATTRIBUTE, Source
 
 __all__ = ["join_kernels", "kernel_texts", "kernel_work", "strip_kernels"]
 
 
-def kernel_texts(module: Any) -> dict[str, str]:
+def kernel_texts(module: Module) -> dict[str, str]:
     """Name -> text of a module with this one kernel. Kernels are functions with ``xt.kernel``, or nested modules."""
     texts = {}
     for op in module.body:
@@ -40,7 +40,7 @@ def kernel_work(source: Source) -> dict[str, dict[str, str]]:
             for k in summarise(source.module).kernels}
 
 
-def strip_kernels(module: Any) -> None:
+def strip_kernels(module: Module) -> None:
     """Leaves only what is not a kernel: ``@main`` and what it calls."""
     for op in list(module.body):
         if op.operation.name == "builtin.module" or "xt.kernel" in op.operation.attributes:

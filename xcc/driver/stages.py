@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.context import describe
 from xcc.diagnostics import CompilerBug, UserError, XccError
@@ -17,6 +17,9 @@ from xcc.passes.base import Pass, PassContext
 from xcc.passes.legality import check_legal
 from xcc.passes.pipeline import Stage
 from xcc.targets.base import get_target
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module
 
 __all__ = ["Clock", "of_a_user", "run_stage"]
 
@@ -46,7 +49,7 @@ class Clock:
             self.add(stage, what, time.perf_counter() - begin)
 
 
-def run_stage(stage: Stage, module: Any, ctx: PassContext, clock: Clock, verify: str = "stage",
+def run_stage(stage: Stage, module: Module, ctx: PassContext, clock: Clock, verify: str = "stage",
               after: Callable[[Pass], None] = lambda _pass: None) -> None:
     """Runs `stage` on `module` in place, `after` behind each pass. Anything but an XccError becomes a CompilerBug that
     names the pass."""
@@ -75,7 +78,7 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _verify(stage: Stage, module: Any) -> None:
+def _verify(stage: Stage, module: Module) -> None:
     module.operation.verify()
     problem = xt.list_problem(module) if stage.name in LIST_OPS_IN else None
     if problem is not None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
-from xcc._mlir import Operation, ir
+from xcc._mlir import Attribute, Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.updates import UPDATES
@@ -17,7 +16,7 @@ _NEW, _OLD = re.compile(r"present(_key_values?)?"), re.compile(r"past(_key_value
 """How exporters begin the names of a cache's new value and of its old one; what follows is the same."""
 
 
-def mark_updates(module: Any, updates: Mapping[str, str]) -> None:
+def mark_updates(module: Module, updates: Mapping[str, str]) -> None:
     """Has results of @main update arguments, by name: {"present.0.key": "past.0.key"}."""
     if not updates:
         return
@@ -34,7 +33,7 @@ def mark_updates(module: Any, updates: Mapping[str, str]) -> None:
         xt.updated_arguments(main)
 
 
-def proposed_updates(module: Any, note: Callable[[str], None]) -> None:
+def proposed_updates(module: Module, note: Callable[[str], None]) -> None:
     """Notes the option for outputs that are, by their names and types, the new values of caches."""
     with module.context:
         main = _main(module)
@@ -52,13 +51,13 @@ def proposed_updates(module: Any, note: Callable[[str], None]) -> None:
              + " ".join(f"--update {new}={past}" for new, past in found))
 
 
-def _main(module: Any) -> Any:
+def _main(module: Module) -> Operation:
     return next(op.operation for op in module.body.operations if op.operation.name == "func.func")
 
 
-def _attributes(main: Operation, which: str) -> list[Any]:
+def _attributes(main: Operation, which: str) -> list[Attribute]:
     return [ir.DictAttr(a) for a in ir.ArrayAttr(main.attributes[which])] if which in main.attributes else []
 
 
-def _name(attributes: Any) -> str:
+def _name(attributes: Attribute) -> str:
     return str(ir.StringAttr(attributes["xt.name"]).value) if "xt.name" in attributes else ""

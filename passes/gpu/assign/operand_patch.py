@@ -7,7 +7,7 @@ which is choosing their order or, below 32 bits, one byte permutation a register
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.contraction import Contraction
@@ -44,7 +44,7 @@ def patch(value: Value, near: int, width: int, threads: int, chip: Chip) -> tupl
     return min(width, max(1, own // depth)), dim, depth
 
 
-def _depth_dim(value: Value, chip: Chip, warps: int, known: dict[Any, int | None]) -> int | None:
+def _depth_dim(value: Value, chip: Chip, warps: int, known: dict[Value, int | None]) -> int | None:
     """The dim of `value` that becomes k of a matrix instruction, through elementwise operations alone.
 
     known: what was found; an elementwise operation may be reached on very many ways.
@@ -54,7 +54,7 @@ def _depth_dim(value: Value, chip: Chip, warps: int, known: dict[Any, int | None
     return known[value]
 
 
-def _dim_of_users(value: Value, chip: Chip, warps: int, known: dict[Any, int | None]) -> int | None:
+def _dim_of_users(value: Value, chip: Chip, warps: int, known: dict[Value, int | None]) -> int | None:
     found = set()
     for use in value.uses:
         op = use.owner.operation

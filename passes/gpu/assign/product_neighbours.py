@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.gpu.assign.natural_layouts import NaturalLayouts
@@ -51,7 +51,7 @@ def join_columns(op: Operation, chip: Chip, warps: int, natural: NaturalLayouts)
 
 def _product_behind(value: Value) -> Operation | None:
     """The contraction that `value` is computed from element by element; None when there is none."""
-    seen: set[Any] = set()
+    seen: set[Operation] = set()
     todo = [value]
     while todo:
         op = owner(todo.pop())

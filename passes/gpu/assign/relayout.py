@@ -6,8 +6,6 @@ again in the layout needed; others get a conversion, written as a cast of the ve
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import InsertionPoint, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.linear import Layout
@@ -24,7 +22,7 @@ class Relayout:
 
     def __init__(self) -> None:
         self.assigned: dict[Value, Layout] = {}
-        self._cache: dict[tuple[Any, Layout], Any] = {}
+        self._cache: dict[tuple[Value, Layout], Value] = {}
 
     def at(self, value: Value, layout: Layout) -> Value:
         """`value` in `layout`."""

@@ -56,7 +56,7 @@ class Address:
     shared: list[Term]
     own: list[Term]
     dims: list[LanePart]
-    by_wave: frozenset[Any] = frozenset()
+    by_wave: frozenset[Value] = frozenset()
 
     def uniform(self) -> Value:
         """The part that a workgroup shares, built at the insertion point."""

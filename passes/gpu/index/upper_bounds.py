@@ -26,7 +26,7 @@ def _last_block(op: Operation | None) -> int | None:
     return int(grid) - 1 if grid.isdigit() else None
 
 
-def _largest(value: Value, known: dict[Any, Any]) -> int | None:
+def _largest(value: Value, known: dict[Any, int]) -> int | None:
     fixed = constant(value)
     if fixed is not None:
         return fixed if fixed >= 0 else None

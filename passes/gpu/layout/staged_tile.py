@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Value, ir
+from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
@@ -32,9 +32,9 @@ class StagedTile:
     """
 
     value: Value
-    slice: list[Any]
+    slice: list[Operation]
     memory: Layout
-    stored: Any
+    stored: Type
     buffer: Any = None
     start: Any = None
     load: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
@@ -23,7 +23,7 @@ class TileKernel:
     def __init__(self, func: Operation, chip: Chip, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
         self.layouts: dict[Value, Layout] = {}
-        self.products: dict[Any, Contraction] = {}
+        self.products: dict[Operation, Contraction] = {}
 
     def ops(self, name: str) -> list[Operation]:
         """The operations called `name`, outer before inner."""

@@ -24,7 +24,7 @@ def owner(value: Value) -> Operation | None:
 def step_of(value: Value, block: Block, fits: Callable[[Any], bool]) -> list[Operation] | None:
     """The operations of a loop's `block` that `value` needs, in order; None where one does not fit, or needs a value
     that the loop carries."""
-    needed: set[Any] = set()
+    needed: set[Operation] = set()
     todo = [value]
     while todo:
         v = todo.pop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xcc._mlir import Value, arith_d, ir, vector_d
+from xcc._mlir import Block, Value, arith_d, ir, vector_d
 from xcc.passes.gpu.layout.tile_ops import constant, owner, splat
 
 __all__ = ["Lanes"]
@@ -22,8 +22,8 @@ class Lanes:
     """Scalars at the current insertion point."""
 
     def __init__(self) -> None:
-        self._made: dict[Any, Any] = {}     # what was built for a key, in one block
-        self._forms: dict[Any, Form] = {}
+        self._made: dict[Any, Value] = {}     # what was built for a key, in one block
+        self._forms: dict[tuple[Value, int, Block], Form] = {}
 
     def element(self, value: Value, lane: int) -> Value:
         """Element `lane` of a vector of one dim, or of bits or places made of such."""

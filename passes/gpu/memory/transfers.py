@@ -69,7 +69,7 @@ class Transfer:
         self.base = [k.get(v) for v in access.indices]
         self.width, run = access.run(layout)
         self.groups = register_groups(layout.registers, run)
-        self.mask: list[Any] | None = None
+        self.mask: list[Value] | None = None
         segments = list(op.attributes["operandSegmentSizes"])
         if segments[-1]:
             mask = op.operands[len(op.operands) - 1]

@@ -93,7 +93,7 @@ class LaterTiles:
         Returns the operations on what was loaded, which are yet to be emitted.
         """
         self.k.values[self.block.arguments[0]] = iv
-        done: set[Any] = set()
+        done: set[Operation] = set()
         late: list[Any] = []
         for t in tiles:
             for op in t.slice:
@@ -164,7 +164,7 @@ class LaterTiles:
         """Operations of the body that only the tiles' loads use."""
         replaced = {operand for operand, _ in self.staged}
         slices = {op for _, t in self.staged for op in t.slice}
-        out: set[Any] = set()
+        out: set[Operation] = set()
         for op in reversed(list(self.block.operations)):
             op = op.operation
             if op in slices and all(u.owner.operation in out or any(r in replaced for r in u.owner.operation.results)

@@ -49,7 +49,7 @@ class LoadsAhead:
         fenced: contractions read shared memory by themselves, behind a fence of what threads stored there.
     """
 
-    staged: list[tuple[Any, StagedTile]]
+    staged: list[tuple[Value, StagedTile]]
     running: int
     fenced: bool
 
@@ -148,7 +148,7 @@ def _attribute(tile: StagedTile | None) -> Attribute:
     if tile is None:
         return ir.DictAttr.get({})
     i64 = ir.IntegerType.get_signless(64)
-    out: dict[str, Any] = {"memory": ir.StringAttr.get(str(tile.memory))}
+    out: dict[str, Attribute] = {"memory": ir.StringAttr.get(str(tile.memory))}
     if tile.load:
         out["load"] = ir.StringAttr.get(tile.load)
     if tile.slots:
@@ -159,7 +159,7 @@ def _attribute(tile: StagedTile | None) -> Attribute:
 def staged_tiles(k: TileKernel | KernelBuilder, loop: Operation) -> list[tuple[Value, StagedTile]]:
     """What is said of the operands of a loop's contractions: those of its steps, then those made before it."""
     block = loop.regions[0].blocks[0]
-    own: dict[Any, StagedTile] = {}
+    own: dict[Value, StagedTile] = {}
     kept: dict[Any, StagedTile] = {}
     for op in products(loop):
         for number, entry in enumerate(op.attributes[STAGED] if STAGED in op.attributes else []):

@@ -52,8 +52,8 @@ class Rounds:
         self.fixed = [op for op in outer if op not in self.moving]
         self.workers = int_attribute(forall, PERSISTENT)
         self.slot: Any = None
-        self.following: tuple[Any, Any] | None = None   # the next tile, and whether there is one
-        self.next: list[Any] | None = None              # the next tile's values of `carried`
+        self.following: tuple[Value, Value] | None = None   # the next tile, and whether there is one
+        self.next: list[Value] | None = None              # the next tile's values of `carried`
 
     def emit(self) -> None:
         k, loop = self.k, self.loop
@@ -158,7 +158,7 @@ def _needed(body: Block, loop: Operation, plan: LoadsAhead) -> list[Any] | None:
 
 def _moving(body: Block, outer: list[Any]) -> list[Any]:
     """Those of `outer` that depend on the tile."""
-    known: set[Any] = set(body.arguments)
+    known: set[Value] = set(body.arguments)
     found = []
     for op in outer:
         if any(v in known for v in op.operands):

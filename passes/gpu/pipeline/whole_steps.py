@@ -34,7 +34,7 @@ class WholeSteps:
         tests: (an arith.cmpi of the step's elements and a bound, the bound, elements at most).
     """
 
-    sizes: tuple[tuple[Any, int], ...]
+    sizes: tuple[tuple[Operation, int], ...]
     tests: tuple[tuple[Any, Any, int], ...]
 
     @staticmethod

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
 from xcc._mlir import Operation, Value, arith_d, gpu_d
 from xcc.passes.gpu.index.index_values import forall_bounds, kernel_symbols, symbolic_value
@@ -38,7 +36,7 @@ class Grid:
         symbols = kernel_symbols(k.func)
         self.lower, upper, self.step = forall_bounds(forall)
         counts: list[symbolic.Dim] = []
-        self.sizes: list[Any] = []
+        self.sizes: list[Value] = []
         for lo, up, by in zip(self.lower, upper, self.step, strict=True):
             low, high, stride = (symbolic_value(v, symbols) for v in (lo, up, by))
             counts.append(symbolic.ceildiv(high - low, stride))
@@ -72,7 +70,7 @@ class Grid:
     def place(self, number: Value) -> None:
         """Gives the body's arguments the coordinates of iteration `number`."""
         rest, outer = number, self.sizes
-        coords: list[Any] = []      # from the last dim on
+        coords: list[Value] = []      # from the last dim on
         group = int_attribute(self.forall, GROUP)
         if group > 1 and len(self.sizes) > 1:
             outer = self.sizes[:-2]

@@ -46,12 +46,12 @@ class KernelBuilder(TileKernel):
         super().__init__(func, chip, threads)
         self.values: dict[Value, Value] = dict(zip(func.operation.regions[0].blocks[0].arguments, entry.arguments,
                                                strict=True))
-        self.pipelined: dict[Any, LoadsAhead | None] = {}    # by loop
-        self.staged: dict[Any, StagedTile] = {}     # by the operand of a contraction that they replace
+        self.pipelined: dict[Operation, LoadsAhead | None] = {}    # by loop
+        self.staged: dict[Value, StagedTile] = {}     # by the operand of a contraction that they replace
         self.deferred: list[Callable[[], None]] = []    # what may be emitted between a contraction's instructions
         self.pieces = Pieces(self)
         self.in_flight = False      # contractions of warpgroups run on into the next step of the loop around
-        self.late: dict[Any, Any] = {}  # values that such contractions still compute, waited for when they are used
+        self.late: dict[Value, Value] = {}  # values that such contractions still compute, waited for when they are used
         self.holds_nothing = False  # no loads of a later step wait in registers while a loop's step computes
         self.rounds: Rounds | None = None   # the tiles that this workgroup computes one after the other
         self.lanes = Lanes()

@@ -37,10 +37,10 @@ class Pieces:
 
     def __init__(self, k: KernelBuilder) -> None:
         self.k = k
-        self.waiting: dict[Any, Any] = {}       # by result: operations not emitted yet
-        self.made: dict[tuple[Any, tuple[int, ...]], Any] = {}
-        self.transfers: dict[Any, Transfer] = {}
-        self.early: dict[Any, dict[int, Any]] = {}      # by transfer_read: registers that are loaded already
+        self.waiting: dict[Value, Operation] = {}       # by result: operations not emitted yet
+        self.made: dict[tuple[Value, tuple[int, ...]], Value] = {}
+        self.transfers: dict[Operation, Transfer] = {}
+        self.early: dict[Operation, dict[int, Value]] = {}      # by transfer_read: registers that are loaded already
         self.sources: dict[Any, dict[tuple[int, ...], int]] = {}    # registers by position of broadcasts' operands
 
     def defer(self, op: Operation) -> bool:

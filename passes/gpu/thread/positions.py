@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, arith_d, ir, vector_d
+from xcc._mlir import Operation, Value, arith_d, ir, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.index.index_vectors import line_below
@@ -71,7 +71,7 @@ def mask(k: KernelBuilder, op: Operation) -> None:
         bounds = [index(n) for n in op.attributes["mask_dim_sizes"]]
     runs = [_run(layout, d, divisor(v) if op.name == "vector.create_mask" else 1) for d, v in
             enumerate(op.operands if op.name == "vector.create_mask" else bounds)]
-    tests: dict[tuple[int, int], Any] = {}
+    tests: dict[tuple[int, int], Value] = {}
     out = []
     for r in range(layout.registers):
         joined: Any = None
@@ -102,7 +102,7 @@ def bounded(k: KernelBuilder, op: Operation) -> bool:
     layout = k.layout(op.results[0])
     run = _run(layout, dim, math.gcd(divisor(bound), MAX_DIVISOR if start is None else divisor(start)))
     limit = k.get(bound) if start is None else arith_d.subi(k.get(bound), k.get(start))
-    tests: dict[int, Any] = {}
+    tests: dict[int, int] = {}
     for r in range(layout.registers):
         tests.setdefault(layout.at(register=r)[dim] // run, r)
     made = {at: arith_d.cmpi(arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, dim), limit)

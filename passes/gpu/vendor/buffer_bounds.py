@@ -34,8 +34,8 @@ class Bounds:
     """
 
     def __init__(self) -> None:
-        self.limit: tuple[Any, int] | None = None
-        self.all: list[Any] = []
+        self.limit: tuple[Value, int] | None = None
+        self.all: list[Value] = []
         self.lanes: list[Value] = []
 
     def lane_mask(self) -> Value | None:
@@ -71,7 +71,7 @@ def _scalar(value: Value) -> Value:
     return ir.Operation.create("rocdl.readfirstlane", results=[value.type], operands=[value]).result
 
 
-def bounds(mask: Value, address: Address, width: int, size: int, known: dict[Any, Any]) -> Bounds:
+def bounds(mask: Value, address: Address, width: int, size: int, known: dict[Any, int]) -> Bounds:
     """What `mask` asks of the access of `width` elements of `size` bytes at `address`."""
     out = Bounds()
     for condition in _conditions(mask):
@@ -107,7 +107,7 @@ def _is_less(op: Operation | None, *predicates: int) -> TypeGuard[Operation]:
     return op is not None and op.name == "arith.cmpi" and op.attributes["predicate"].value in predicates
 
 
-def _always(condition: Value, known: dict[Any, Any]) -> bool:
+def _always(condition: Value, known: dict[Any, int]) -> bool:
     op = owner(condition)
     if constant(condition) is not None:
         return bool(constant(condition))
@@ -131,7 +131,7 @@ def _most_rows(value: Value) -> int | None:
     return None
 
 
-def _row(condition: Value, address: Address, width: int, known: dict[Any, Any]) -> int | None:
+def _row(condition: Value, address: Address, width: int, known: dict[Any, int]) -> int | None:
     """Elements of a row, where `condition` limits the rows that `address` has; None for any other condition."""
     op = owner(condition)
     if not _is_less(op, SIGNED) or not same_in_workgroup(op.operands[1], known):

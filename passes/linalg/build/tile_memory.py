@@ -32,7 +32,7 @@ class Memory:
         self.module = module
         self.access = access
         self.buffers: dict[Tensor, Value] = {}
-        self.moved: dict[Tensor, tuple[Any, tuple[Any, ...]]] = {}      # copies of a part, and where the part begins
+        self.moved: dict[Tensor, tuple[Value, tuple[Value, ...]]] = {}     # copies of a part, and where it begins
 
     def bind(self, t: Tensor, memref: Value) -> None:
         self.buffers[t] = memref

@@ -38,9 +38,9 @@ class DepthBlock:
     those of the steps before are there. `final`: the last block, after which the rest of the kernel follows."""
 
     op: Op
-    low: Any
+    low: Value
     size: int
-    out: Any
+    out: Value
     prior: bool
     final: bool
 

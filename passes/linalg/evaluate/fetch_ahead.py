@@ -7,9 +7,10 @@ compute, memory would be idle: each step of tile r of R asks for its share of th
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.passes.linalg.build.buffers import LINE_BYTES, prefetch
 from xcc.passes.linalg.build.tile_values import Ix
 from xcc.passes.linalg.kernel.domain import element_bytes
@@ -49,7 +50,7 @@ def fetch_ahead(ev: Evaluator, op: Op, env: dict[str, Ix], shares: int) -> None:
         return
     panel = symbolic.product(t.dims[1:])
     start = b.mul(b.scalar(indices[0]), b.dim(panel))
-    step: Any = b.int(0)
+    step: Value = b.int(0)
     for d, i in enumerate(indices[1:], 1):
         step = b.add(step, b.mul(b.scalar(i), b.dim(symbolic.product(t.dims[d + 1:]))))
     part = panel        # elements of a panel that are read now, from `begin` on

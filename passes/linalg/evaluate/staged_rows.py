@@ -57,10 +57,10 @@ class StagedRows:
     multiplied: `steps` of each."""
 
     t: Tensor
-    copy: Any
-    low: Any
-    first: Any
-    left: Any
+    copy: Value
+    low: Value
+    first: Value
+    left: Value
     steps: int
 
     def lines(self, ev: Evaluator, at: Sequence[Ix]) -> Callable[[Any], None]:

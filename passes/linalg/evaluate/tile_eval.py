@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Value, ir
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_memory import Memory
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
@@ -52,9 +52,9 @@ class Evaluator:
         self.full_axes: dict[tuple[str, int, int], Axis] = {}
         park = schedule.cpu.park
         self.parking = Parking(builder, memory, kernel.ops[park].results[0] if park >= 0 else None)
-        self.bounds: tuple[Any, Any] | None = None      # of the loop over a product's sum; None: all of it
+        self.bounds: tuple[Value, Value] | None = None      # of the loop over a product's sum; None: all of it
         self.given: tuple[Op, Callable[[tuple[Axis, ...]], V]] | None = None    # an op whose tiles come from elsewhere
-        self.zero_past_limits: set[Any] = set()     # values that are 0 in the lanes past their axes' limits
+        self.zero_past_limits: set[Value] = set()     # values that are 0 in the lanes past their axes' limits
         self.kept: dict[Tensor, Part] = {}     # values that the chunk has in memory of its own
         self.block: DepthBlock | None = None    # the steps of the contraction that are evaluated; None: all
         self.staged: StagedRows | None = None       # what the first tiles copy along their loops
@@ -72,10 +72,10 @@ class Evaluator:
         if found is not None:
             assert isinstance(found, V)
             return found
-        if t.producer is None:
-            return self.b.remember(key, self._leaf(t, indices))
         if t in self.kept:
             return self.b.remember(key, self.kept[t].load(self.b, self.memory, indices))
+        if t.producer is None:
+            return self.b.remember(key, self._leaf(t, indices))
         waiting = self.parking.find(t, indices)
         if waiting is not None:
             return self.b.remember(key, waiting)

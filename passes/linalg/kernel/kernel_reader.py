@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
 from xcc._mlir import AffineExpr, Attribute, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
@@ -32,7 +30,7 @@ def read(function: Operation) -> Kernel:
         kernel.args.append(t)
     fills: dict[Value, Value] = {}
     sizes: dict[Value, tuple[Dim, ...]] = {}
-    padded: dict[Any, tuple[Any, Border]] = {}
+    padded: dict[Value, tuple[Value, Border]] = {}
     for op in block.operations:
         match op.name:
             case "tensor.empty":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Value, ir, scf_d, vector_d
@@ -149,7 +148,7 @@ class _Walk:
             gap = strides[group[n - 1]] - dims[group[n]] * strides[group[n]]
             if gap != 0:
                 self.gaps.append((symbolic.product([dims[d] for d in group[n:]]), gap))
-        self.counted: dict[tuple[Dim, int], tuple[Any, Any]] = {}
+        self.counted: dict[tuple[Dim, int], tuple[Value, Value]] = {}
 
     def offset(self, position: dict[Axis, int]) -> Value:
         b = self.b

@@ -13,39 +13,31 @@ Few rows never wait for the copy, and many do not decode a weight for each tile 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc import symbolic
-from xcc._mlir import Value, ir, scf_d
-from xcc.passes.linalg.build.buffers import LINE_BYTES, memref_type
+from xcc._mlir import Value
 from xcc.passes.linalg.build.tile_values import Ix
 from xcc.passes.linalg.evaluate.keep import Part
-from xcc.passes.linalg.kernel.domain import contraction_of, domain
+from xcc.passes.linalg.kernel.domain import domain
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor
-from xcc.symbolic import Dim
+from xcc.passes.linalg.kernel.right_columns import operands_at
+from xcc.passes.linalg.nests.panels import Panel, room_for
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.nests.nests import Nest
 
 __all__ = ["DecodedPanel", "decoded_operand", "panel_dims"]
 
-_SGT = 4        # arith.cmpi's
-
 
 def decoded_operand(kernel: Kernel) -> tuple[Tensor, Access] | None:
     """What the kernel's product reads of weights that it decodes, and where, over the loops of the kernel's domain."""
-    op = contraction_of(kernel)
-    position = domain(kernel).position.get(op) if op is not None else None
-    if op is None or position is None:
-        return None
-    env: dict[str, Dim] = {f"i{p}": symbolic.sym(f"r{p}") for p in range(len(op.loops))}
-    env |= {str(o): e for o, e in zip(op.outs[0], position, strict=True)}
+    found = operands_at(kernel)
     last = f"i{len(domain(kernel).dims) - 1}"
-    for t, access in op.inputs:
-        at = tuple(symbolic.substitute(e, env) for e in access)
+    for t, at in found[1] if found is not None else ():
         walked = {s for e in at for s in symbolic.symbols_of(e) if s.startswith("i")}
         if t.producer is not None and not t.producer.is_reduction and walked == {last} and _is_narrow(t):
             return t, at
@@ -79,11 +71,10 @@ def panel_dims(t: Tensor, access: Access, columns: int) -> tuple[int, ...] | Non
     return tuple(dims)
 
 
-@dataclass(eq=False)
-class DecodedPanel:
+@dataclass(eq=False, kw_only=True)
+class DecodedPanel(Panel):
     """The memory of a chunk's panel."""
 
-    nest: Nest
     t: Tensor
     access: Access
     stored: Tensor
@@ -97,48 +88,17 @@ class DecodedPanel:
         if found is None or dims is None:
             return None
         stored = replace(found[0], dims=dims, producer=None, constant=None)
-        memref = ir.Operation.create(
-            "memref.alloca", results=[memref_type(dims, stored.element)], operands=[], attributes={
-                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
-                "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), LINE_BYTES)}).results[0]
-        nest.ev.memory.bind(stored, memref)
-        return DecodedPanel(nest, *found, stored, memref)
-
-    def around(self, column: Ix, rows: Sequence[tuple[Value, int]], tiles: Callable[[], None]) -> None:
-        """`tiles` of the panel at `column`; `rows`: how many there are along some dims, and the rows of a tile."""
-        b = self.nest.b
-        several: Any = None
-        for size, tile in rows:
-            n = b.as_int(size)
-            if n is not None and n <= tile:
-                continue
-            more: Any = b.pure("arith.cmpi", b.i1, [size, b.int(tile)],
-                          predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _SGT)) if n is None else True
-            several = more if several is None or more is True else several if several is True \
-                else b.pure("arith.ori", b.i1, [several, more])
-        if several is None:
-            tiles()
-        elif several is True:
-            with self._filled(column):
-                tiles()
-        else:
-            branch = scf_d.IfOp(several, has_else=True)
-            with ir.InsertionPoint(branch.then_block), b.scope():
-                with self._filled(column):
-                    tiles()
-                scf_d.YieldOp([])
-            with ir.InsertionPoint(branch.else_block), b.scope():
-                tiles()
-                scf_d.YieldOp([])
+        return DecodedPanel(nest=nest, t=found[0], access=found[1], stored=stored, memref=room_for(nest, stored))
 
     @contextmanager
-    def _filled(self, column: Ix) -> Iterator[None]:
-        """Decodes the panel at `column`; inside, it is read from memory."""
+    def filled(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]]) -> Iterator[None]:
+        """Decodes the panel; inside, it is read from memory."""
         from xcc.passes.linalg.nests.nests import Nest, Result
 
         ev, b, schedule = self.nest.ev, self.nest.b, self.nest.schedule
-        at = {f"i{len(self.nest.dims) - 1}": b.ix_of(b.scalar(column))}
-        origin = tuple(b.access(e, at) if n != size and not str(e).startswith("mod(") else Ix()
+        last = len(self.nest.dims) - 1
+        column = {f"i{last}": b.ix_of(b.scalar(at[last]))}
+        origin = tuple(b.access(e, column) if n != size and not str(e).startswith("mod(") else Ix()
                        for e, n, size in zip(self.access, self.stored.dims, self.t.dims, strict=True))
         rank = len(self.stored.dims)
         vector = (*[1] * (rank - 1), int(self.stored.dims[-1]))    # type: ignore[arg-type]

@@ -19,6 +19,8 @@ from xcc.passes.linalg.nests.border import BorderedResult
 from xcc.passes.linalg.nests.dealt_rows import DealtRows
 from xcc.passes.linalg.nests.decoded_panels import DecodedPanel
 from xcc.passes.linalg.nests.forall import forall
+from xcc.passes.linalg.nests.packed_columns import PackedColumns
+from xcc.passes.linalg.nests.panels import Panel
 from xcc.passes.linalg.nests.strips import Strips, product_in_strips
 from xcc.passes.linalg.nests.tile_loops import TileLoops
 from xcc.passes.linalg.schedule.schedule import Schedule
@@ -53,7 +55,7 @@ class Nest:
         # where the last tiles are peeled; masks would be in a product's innermost loop
         self.peels = schedule.tail == "peel" and contraction_of(ev.kernel) is not None
         self.loops = TileLoops(self.b, schedule, len(self.dims) - 1, not self.peels)
-        self.panel: DecodedPanel | None = None
+        self.panel: Panel | None = None
 
     def emit(self) -> None:
         tiled = [d for d in self.schedule.chunks or self.schedule.order if self.schedule.block[d]]
@@ -134,7 +136,7 @@ class Nest:
                 nest = Nest(self.ev, plan, part.dims, [Result(part.t, part.memref, None)], part.origin)
                 nest._tiles(list(kept.order), {}, {d: (zero, end) for d, end in part.ends.items()})
             self.ev.kept[part.t] = part
-        self.panel = DecodedPanel.of(self)
+        self.panel = DecodedPanel.of(self) or PackedColumns.of(self, ranges)
         copy = room_for_rows(self.ev, self.schedule.block[0]) if self.schedule.cpu.staged else None
         if self.schedule.cpu.depth and self.ev.block is None:
             each_block(self.ev, self.results[0].memref, self.schedule.cpu.depth, self.loops.loop,
@@ -166,7 +168,8 @@ class Nest:
 
         def inner(i: Ix) -> None:
             if self.panel is not None and d + 1 == len(self.dims) and rest:
-                self.panel.around(i, self._rows(rest, ranges), lambda: self._tiles(rest, {**at, d: i}, ranges))
+                self.panel.around({**at, d: i}, self._rows(rest, ranges),
+                                  lambda: self._tiles(rest, {**at, d: i}, ranges))
             else:
                 self._tiles(rest, {**at, d: i}, ranges)
 
@@ -216,6 +219,9 @@ class Nest:
             return
         if self.ev.staged is not None:
             self.ev.fetches = [self.ev.staged.lines(self.ev, [at[0], at[1]])]
+        if isinstance(self.panel, PackedColumns) and self.panel.pieces.shares and self.ev.progress is not None:
+            self.ev.fetches = [*(self.ev.fetches if self.ev.staged is not None else ()),
+                               self.panel.lines(at, self.ev.progress)]
         if self.ev.block is not None and not self.ev.block.final:
             store_partial(self.ev, [at[d] for d in range(len(self.dims))])
             return

@@ -16,10 +16,11 @@ from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.linalg.schedule.schedule_parts import CpuPart, Kept, entries_of, values_of
 
-__all__ = ["AHEAD", "DECODED", "DEPTH", "KEPT", "OF_LOOPS", "PACKED", "PARKED", "PARTS", "PEELED", "PREFETCH", "SHARES",
-           "SPLITS", "STREAM", "STREAMED", "STRIPS", "count_of", "decide", "decided", "keep", "op_number", "scheduled"]
+__all__ = ["AHEAD", "COLUMNS", "DECODED", "DEPTH", "KEPT", "OF_LOOPS", "PACKED", "PARKED", "PARTS", "PEELED",
+           "PREFETCH", "SHARES", "SPLITS", "STREAM", "STREAMED", "STRIPS", "count_of", "decide", "decided", "keep",
+           "op_number", "scheduled"]
 
-DEPTH, PACKED, DECODED, STRIPS = "xcc.depth", "xcc.packed", "xcc.decoded", "xcc.strips"
+DEPTH, PACKED, COLUMNS, DECODED, STRIPS = "xcc.depth", "xcc.packed", "xcc.columns", "xcc.decoded", "xcc.strips"
 PREFETCH, SHARES = "xcc.prefetch", "xcc.shares"
 """Of a product."""
 KEPT, PARKED = "xcc.kept", "xcc.parked"
@@ -91,7 +92,7 @@ def decided(kernel: Kernel, schedule: Schedule) -> Schedule:
 
     cpu = CpuPart(
         dot=schedule.cpu.dot, prefetch=most(PREFETCH), shares=most(SHARES), strips=most(STRIPS), depth=most(DEPTH),
-        staged=said(PACKED), decoded=said(DECODED), stream=STREAM in loops.attributes,
+        staged=said(PACKED), columns=said(COLUMNS), decoded=said(DECODED), stream=STREAM in loops.attributes,
         parts=_count(loops, PARTS), ahead=_count(loops, AHEAD),
         kept=tuple(_kept(n, op) for n, op in ops if KEPT in op.operation.attributes),
         park=next((n for n, op in ops if PARKED in op.operation.attributes), -1))

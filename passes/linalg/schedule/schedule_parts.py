@@ -39,6 +39,8 @@ class CpuPart:
       (passes/linalg/evaluate/depth_blocks.py). 0: in one go.
     - staged: the rows of a product's left operand that a chunk (and a block of depth) needs are copied together
       (packed) on the stack, along the loops of its first panel's tiles (passes/linalg/evaluate/staged_rows.py).
+    - columns: the panel of a product's right operand that a chunk's tiles of rows multiply is copied (packed) to the
+      stack before them (passes/linalg/nests/packed_columns.py).
     - decoded: the panel of a product's right operand that is decoded (dequantised) is written to the stack, once for
       all tiles of rows of a chunk, where it has several (passes/linalg/nests/decoded_panels.py).
     - ahead: at each stored tile, how many elements further on the arguments that lie as the result does are fetched
@@ -58,6 +60,7 @@ class CpuPart:
     parts: int = 0
     depth: int = 0
     staged: bool = False
+    columns: bool = False
     decoded: bool = False
     ahead: int = 0
     stream: bool = False

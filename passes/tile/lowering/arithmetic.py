@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import Operation, arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.diagnostics import UserError
 from xcc.passes.shared.values import splat_constant
 from xcc.passes.tile.lowering.ranges import nonnegative
@@ -16,7 +16,7 @@ __all__ = ["EXPANSIONS"]
 _I = arith_d.CmpIPredicate
 
 
-def _floor_divide(source: Operation, values: list[Any]) -> list[Any]:
+def _floor_divide(source: Operation, values: list[Value]) -> list[Value]:
     """arith.floordivsi: the quotient towards 0, less one where that is above."""
     a, b = values
     if all(nonnegative(v) for v in source.operands):
@@ -28,7 +28,7 @@ def _floor_divide(source: Operation, values: list[Any]) -> list[Any]:
     return [arith_d.select(less, arith_d.subi(quotient, splat_constant(a.type, 1)), quotient)]
 
 
-def _ceil_divide(source: Any, values: list[Any]) -> list[Any]:
+def _ceil_divide(source: Operation, values: list[Value]) -> list[Value]:
     """arith.ceildivsi: the quotient towards 0, and one more where that is below."""
     a, b = values
     zero = splat_constant(a.type, 0)
@@ -39,7 +39,7 @@ def _ceil_divide(source: Any, values: list[Any]) -> list[Any]:
     return [arith_d.select(more, arith_d.addi(quotient, splat_constant(a.type, 1)), quotient)]
 
 
-def _extended(source: Any, values: list[Any]) -> list[Any]:
+def _extended(source: Operation, values: list[Value]) -> list[Value]:
     """arith.mului_extended and mulsi_extended of up to 32 bits, in twice as many."""
     element = element_of(values[0])
     if isinstance(element, ir.IndexType) or element.width > 32:

@@ -27,10 +27,10 @@ class Body:
 
     def __init__(self, grid: tuple[Dim, ...]) -> None:
         self.grid = grid
-        self.ids: list[Any] = []
-        self.sizes: list[Any] = []
-        self.values: dict[Any, Any] = {}
-        self.views: dict[Any, BufferView] = {}
+        self.ids: list[Value] = []
+        self.sizes: list[Value | int] = []
+        self.values: dict[Value, Value] = {}
+        self.views: dict[Value, BufferView] = {}
         self.order = Order()
 
     def get(self, value: Value) -> Value:
@@ -108,11 +108,11 @@ def _program_id(body: Body, source: Operation, a: Attrs) -> Value:
     return body.ids[a.axis] if a.axis < len(body.ids) else value_of(0)
 
 
-def _num_programs(body: Body, source: Any, a: Any) -> Any:
+def _num_programs(body: Body, source: Operation, a: Attrs) -> Value:
     return value_of(body.sizes[a.axis] if a.axis < len(body.sizes) else 1)
 
 
-def _nothing(body: Body, source: Any, a: Any, *values: Any) -> None:
+def _nothing(body: Body, source: Operation, a: Attrs, *values: Value) -> None:
     return None
 
 

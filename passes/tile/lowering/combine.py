@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Block, Operation, arith_d, ir
+from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.diagnostics import UserError
 from xcc.passes.shared.values import index, splat_constant
 from xcc.passes.tile.lowering.shape import split
@@ -22,6 +22,7 @@ from xcc.passes.tile.lowering.vectors import (
 )
 
 if TYPE_CHECKING:
+    from xcc.dialects.xt.reading import Attrs
     from xcc.passes.tile.lowering.body import Body
 
 __all__ = ["HANDLERS"]
@@ -37,9 +38,9 @@ class _Region:
 
     def __call__(self, first: Tiles, second: Tiles) -> Tiles:
         shape = shape_of(first[0])
-        values: dict[Any, Any] = dict(zip(self.source.arguments, [*first, *second], strict=True))
+        values: dict[Value, Value] = dict(zip(self.source.arguments, [*first, *second], strict=True))
 
-        def get(v: Any) -> Any:
+        def get(v: Value) -> Value:
             return values[v] if v in values else broadcast(self.body.get(v), shape)
 
         for operation in self.source.operations:
@@ -63,13 +64,13 @@ def _splat(o: Operation, shape: Sequence[int]) -> Any:
     return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, o.attributes["value"])).result
 
 
-def _along_last(body: Body, xs: Sequence[Any], axis: int) -> tuple[Tiles, list[int]]:
+def _along_last(body: Body, xs: Sequence[Value], axis: int) -> tuple[Tiles, list[int]]:
     rank = len(shape_of(body.get(xs[0])))
     order = [d for d in range(rank) if d != axis] + [axis]
     return [transposed(body.get(x), order) for x in xs], order
 
 
-def _reduce_by(body: Body, source: Operation, a: Any, xs: Sequence[Any]) -> Tiles:
+def _reduce_by(body: Body, source: Operation, a: Attrs, xs: Sequence[Value]) -> Tiles:
     """Neighbours are combined until one is left."""
     combine = _Region(body, source.regions[0].blocks[0])
     tiles, _ = _along_last(body, xs, a.axis)
@@ -80,7 +81,7 @@ def _reduce_by(body: Body, source: Operation, a: Any, xs: Sequence[Any]) -> Tile
     return [reshaped(t, rest) for t in tiles]
 
 
-def _scan_by(body: Body, source: Operation, a: Any, xs: Sequence[Any]) -> Tiles:
+def _scan_by(body: Body, source: Operation, a: Attrs, xs: Sequence[Value]) -> Tiles:
     """Sklansky's tree: in blocks of 2, 4, 8, ... what the lower half ends with is combined with the upper half."""
     combine = _Region(body, source.regions[0].blocks[0])
     tiles, order = _along_last(body, xs, a.axis)
@@ -103,7 +104,7 @@ def _scan_by(body: Body, source: Operation, a: Any, xs: Sequence[Any]) -> Tiles:
     return [transposed(t, back) for t in tiles]
 
 
-def _picked(tile: Any, one: Any) -> Any:
+def _picked(tile: Value, one: Value) -> Value:
     """The element along the last dim where `one` is true, of which there is one."""
     element = element_of(tile)
     floats = isinstance(element, ir.FloatType)

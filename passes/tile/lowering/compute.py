@@ -49,7 +49,7 @@ def _contract(body: Body, source: Operation, a: Attrs, x: Value, y: Value, acc: 
     return arith_d.truncf(like(made, narrow), made) if element_of(made) != narrow else made
 
 
-def _scan(body: Body, source: Any, a: Any, x: Any) -> Any:
+def _scan(body: Body, source: Operation, a: Attrs, x: Value) -> Value:
     value = body.get(x)
     shape, element = shape_of(value), element_of(value)
     order = [d for d in range(len(shape)) if d != a.axis] + [a.axis]
@@ -66,7 +66,7 @@ def _scan(body: Body, source: Any, a: Any, x: Any) -> Any:
     return transposed(reshaped(narrowed(made, element), [shape[d] for d in order]), back)
 
 
-def _sort(body: Body, source: Operation, a: Any, words: Sequence[Any]) -> list[Any]:
+def _sort(body: Body, source: Operation, a: Attrs, words: Sequence[Value]) -> list[Value]:
     values = [widened(body.get(w), "") for w in words]
     kinds = [vector_of(ir.VectorType(r.type).shape, element_of(v)) for r, v in zip(source.results, values, strict=True)]
     made = ir.Operation.create("tile.sort", results=kinds, operands=values, attributes={

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
 from xcc._mlir import Block, Operation, Type, Value, arith_d, ir
 from xcc.dialects.tile.program import Parameter, Symbol, grid_of, parameters_of, symbols_of
@@ -60,7 +58,7 @@ class _Kernel:
         count = sum(p.is_buffer for p in parameters)
         arguments = list(block.arguments)
         self.memrefs = iter(arguments[:count])
-        self.values: dict[str, Any] = {s.name: v for s, v in zip(symbols, arguments[count:], strict=True)}
+        self.values: dict[str, Value] = {s.name: v for s, v in zip(symbols, arguments[count:], strict=True)}
 
     def emit(self) -> None:
         body = Body(self.grid)

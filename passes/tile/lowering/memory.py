@@ -21,7 +21,7 @@ __all__ = ["HANDLERS"]
 _I = arith_d.CmpIPredicate
 
 
-def view(body: Body, source: Operation, a: Any, buffer: Any, bounds: Sequence[Any]) -> None:
+def view(body: Body, source: Operation, a: Attrs, buffer: Value, bounds: Sequence[Value]) -> None:
     """tile.view"""
     values = [body.get(v) for v in bounds]
     half = len(values) // 2
@@ -153,7 +153,8 @@ def _line(body: Body, at: BufferView, mask: Value, positions: Sequence[Value]) -
     return value_of(at.first()), total, mask
 
 
-def gather(body: Body, source: Operation, a: Any, buffer: Any, other: Any, mask: Any, positions: Sequence[Any]) -> Any:
+def gather(body: Body, source: Operation, a: Attrs, buffer: Value, other: Value, mask: Value,
+           positions: Sequence[Value]) -> Value:
     """tile.gather"""
     at = body.views[buffer]
     start, places, active = _line(body, at, body.get(mask), positions)
@@ -163,7 +164,8 @@ def gather(body: Body, source: Operation, a: Any, buffer: Any, other: Any, mask:
     return _loaded(made, source.results[0])
 
 
-def scatter(body: Body, source: Any, a: Any, value: Value, buffer: Any, mask: Any, positions: Sequence[Any]) -> None:
+def scatter(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, mask: Value,
+            positions: Sequence[Value]) -> None:
     """tile.scatter"""
     at = body.views[buffer]
     start, places, active = _line(body, at, body.get(mask), positions)

@@ -35,7 +35,7 @@ class Order:
     """What has been accessed since the last barrier, by buffer."""
 
     def __init__(self) -> None:
-        self.since: dict[Any, set[Access]] = {}
+        self.since: dict[Value, set[Access]] = {}
 
     def access(self, source: Operation, place: tuple[str, Value, tuple[Value, ...]]) -> None:
         """Ahead of the code of `source`, which touches the elements that `place` stands for: a barrier where one is
@@ -52,7 +52,7 @@ class Order:
 
     def turn(self, inside: Iterable[Operation]) -> None:
         """At the start of a loop's turn, `inside` being the ops of its body: what the turn before did is over."""
-        kinds: dict[Any, set[str]] = {}
+        kinds: dict[Value, set[str]] = {}
         for source in inside:
             if kind_of(source):
                 kinds.setdefault(buffer_of(source), set()).add(kind_of(source))

@@ -34,19 +34,19 @@ def _iota(body: Body, source: Operation, a: Attrs) -> Value:
     return line if isinstance(element, ir.IndexType) else arith_d.index_cast(vector_of((a.size,), element), line)
 
 
-def _second(shape: tuple[int, ...]) -> Any:
+def _second(shape: tuple[int, ...]) -> Value:
     """Which elements are the second along the last dim, of size 2."""
     return arith_d.cmpi(_I.eq, step(shape, len(shape) - 1), broadcast(index(1), shape))
 
 
-def join(x: Any, y: Any) -> Any:
+def join(x: Value, y: Value) -> Value:
     """x and y side by side along a new last dim."""
     shape = (*shape_of(x), 2)
     a, b = (broadcast(reshaped(v, (*shape[:-1], 1)), shape) for v in (x, y))
     return arith_d.select(_second(shape), b, a)
 
 
-def split(x: Any) -> list[Any]:
+def split(x: Value) -> list[Value]:
     """The two halves along the last dim: what is of the other half is made nothing, and added."""
     shape = shape_of(x)
     second = _second(shape)

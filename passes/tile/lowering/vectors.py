@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from xcc._mlir import Attribute, Type, Value, arith_d, ir
 from xcc.passes.shared.values import i64s, op, splat_constant
@@ -56,7 +55,7 @@ def reshaped(value: Value, shape: Sequence[int]) -> Value:
     return op("vector.shape_cast", [vector_of(shape, element_of(value))], [value])
 
 
-def transposed(value: Value, order: Sequence[int]) -> Any:
+def transposed(value: Value, order: Sequence[int]) -> Value:
     if list(order) == list(range(len(order))):
         return value
     shape = shape_of(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.walk import ops_where
@@ -74,14 +73,14 @@ def _beside(value: Value, source: Operation) -> bool:
                for o in _ahead(value) if o != source and source in _ahead(o.results[0]))
 
 
-def scans_of(value: Value) -> set[Any]:
+def scans_of(value: Value) -> set[Operation]:
     """The scans that a block value is made of, in its block."""
     return {o for o in _ahead(value) if o.name == SCAN}
 
 
-def _ahead(value: Value) -> set[Any]:
+def _ahead(value: Value) -> set[Operation]:
     """The operations that a block value is made of, in its block."""
-    found: set[Any] = set()
+    found: set[Operation] = set()
     todo = [value]
     while todo:
         v = todo.pop()

@@ -104,7 +104,7 @@ def _last_reader(source: Operation, argument: Value, block: Block) -> bool:
     return True
 
 
-def _reaches(user: Operation, source: Any) -> bool:
+def _reaches(user: Operation, source: Operation) -> bool:
     """Whether `source` computes elements of `user`'s result."""
     if user == source:
         return True

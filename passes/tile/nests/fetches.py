@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.passes.shared.values import index, op
 from xcc.passes.tile.lowering.views import add, value_of
 from xcc.passes.tile.nests.choice import FUNCTION, LINE, cost_of, is_lazy
@@ -20,7 +20,7 @@ FETCHED = "xcc.fetched"     # of a vector.transfer_read: which later instance's 
 LOCALITY = 4                # of a memref.prefetch into the first cache, and one
 
 
-def dear_pass(read: Operation) -> Any:
+def dear_pass(read: Operation) -> Operation | None:
     """The reduction in the block of `read` whose loops fetch later tiles: the first that walks as many places and waits
     for arithmetic. None where there is none, or the tile is no lines of memory."""
     kind, memref = ir.VectorType(read.results[0].type), ir.MemRefType(read.operands[0].type)
@@ -79,7 +79,7 @@ def _fetch(r: Retiler, read: Operation, reduction: Operation) -> Callable[[Coord
     return fetch
 
 
-def _later(r: Retiler, value: Value, known: dict[Any, Any]) -> Any:
+def _later(r: Retiler, value: Value, known: dict[Value, Value]) -> Value:
     """What an index is in the instance that `known` begins with."""
     if value not in known:
         source = None if isinstance(value.owner, ir.Block) else value.owner.operation
@@ -92,5 +92,5 @@ def _later(r: Retiler, value: Value, known: dict[Any, Any]) -> Any:
     return known[value]
 
 
-def _bytes(memref: Any) -> int:
+def _bytes(memref: Type) -> int:
     return max(1, int(memref.element_type.width) // 8)

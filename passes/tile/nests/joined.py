@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.tile.nests.choice import is_elementwise, is_lazy, is_vector, kept, roots, unit_reshape, writes
 
 __all__ = ["keeping_reduction"]
 
 
-def keeping_reduction(source: Operation) -> Any:
+def keeping_reduction(source: Operation) -> Operation | None:
     """The reduction in whose loops the kept value of `source` is computed; None where it needs loops of its own. The
     reduction is the first that needs it, element beside element, and nothing between them writes memory."""
     if len(source.results) != 1:
@@ -25,7 +23,7 @@ def keeping_reduction(source: Operation) -> Any:
     return first if ways == [True, False] else None
 
 
-def _ways(value: Value, wanted: Value, known: dict[Any, Any]) -> bool | None:
+def _ways(value: Value, wanted: Value, known: dict[Value, bool | None]) -> bool | None:
     """Whether elements of `value` are computed of those of `wanted` at their own places; None where one of others, or
     by way of a value that is kept."""
     if value == wanted:
@@ -37,7 +35,7 @@ def _ways(value: Value, wanted: Value, known: dict[Any, Any]) -> bool | None:
     return bool(known[value]) if known[value] is not None else None
 
 
-def _ways_of(source: Operation, wanted: Value, known: dict[Any, Any]) -> bool | None:
+def _ways_of(source: Operation, wanted: Value, known: dict[Value, bool | None]) -> bool | None:
     inner = [_ways(v, wanted, known) for v in source.operands]
     if None in inner:
         return None

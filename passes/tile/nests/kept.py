@@ -44,7 +44,7 @@ class Kept:
         return prod(self.shape[dim + 1:-1]) * self._row
 
     def offset(self, coords: Coords) -> Value:
-        total: Any = self.origin
+        total: Value | int = self.origin
         for d, c in enumerate(coords):
             whole = self.shape[-2] if self.panel and d == len(coords) - 1 else self.stride(d)
             total = add(total, mul(c, whole))
@@ -83,14 +83,14 @@ class Kept:
         return arith_d.cmpi(_I.ne, value, splat_constant(value.type, 0))
 
 
-def stepped(width: int, stride: Any) -> Any:
+def stepped(width: int, stride: Value | int) -> Value:
     """0, stride, 2 * stride, ..."""
     line = op("vector.step", [vec(width, ir.IndexType.get())], [])
     return line if isinstance(stride, int) and stride == 1 else arith_d.muli(line, splat(value_of(stride), width))
 
 
-def gathered(memref: Value, at: list[Any], places: Any, width: int, element: Type, mask: Any = None,
-             other: Any = None) -> Any:
+def gathered(memref: Value, at: list[Value], places: Value, width: int, element: Type, mask: Value | None = None,
+             other: Value | None = None) -> Value:
     every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
     rest = other if other is not None else splat_constant(vec(width, element), 0)
     return op("vector.gather", [vec(width, element)], [memref, *at, places, every, rest])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.tile.nests.choice import WRITES, is_lazy, is_vector
 from xcc.passes.walk import ops_where
@@ -37,7 +35,7 @@ def key_of(value: Value, forall: Operation) -> list[Value] | None:
     they and memory that the program only reads makes these."""
     written = {_buffer(v) for w in ops_where(forall, lambda o: o.name in WRITES) for v in w.operands
                if isinstance(v.type, ir.MemRefType)}
-    key: dict[Any, None] = {}
+    key: dict[Value, None] = {}
     return list(key) if _collect(value, forall, written, key) else None
 
 

@@ -23,7 +23,7 @@ class Whole:
     def __init__(self, loop: Operation, size: int, step: int) -> None:
         self.loop, self.size, self.step = loop, size, step
         self.place = loop.regions[0].blocks[0].arguments[0]
-        self.ends: list[Any] = []
+        self.ends: list[Value] = []
 
     def let(self, place: Value | int, width: int, end: Value) -> bool:
         """Has the loop end before `width` neighbours from `place` on leave `end`; False where only its body knows."""

@@ -25,7 +25,7 @@ class Pieces:
 
     def __init__(self, r: Retiler) -> None:
         self.r = r
-        self.made: dict[Any, Any] = {}
+        self.made: dict[tuple[Value, tuple[Value | int, ...], int, int], Value] = {}
 
     def of(self, value: Value, coords: Coords, lane: int, width: int) -> Value:
         """`width` neighbours along dim `lane` from `coords` on; the element at `coords` where width is 0."""
@@ -131,7 +131,7 @@ class Pieces:
         """Dims of size 1 added or dropped."""
         have, want = (list(ir.VectorType(v.type).shape) for v in (source.operands[0], source.results[0]))
         left = [d for d, n in enumerate(want) if n > 1]
-        there: list[Any] = []
+        there: list[Value | int] = []
         at = 0
         for d, n in enumerate(have):
             if n == 1:
@@ -158,7 +158,7 @@ class Pieces:
         stride = memref_stride(memref, dims[lane])
         return gathered(memref, places, stepped(width, stride), width, element, mask, splat(pad, width))
 
-    def _gather(self, source: Operation, coords: Coords, lane: int, width: int) -> Any:
+    def _gather(self, source: Operation, coords: Coords, lane: int, width: int) -> Value:
         memref, start, places, mask, other = source.operands
         element = ir.VectorType(source.results[0].type).element_type
         line, first = self.r.get(memref), self.r.get(start)
@@ -187,7 +187,7 @@ def transfer_place(r: Retiler, source: Operation, coords: Coords, first: int) ->
     """(memref, the place of the element at `coords`, the memref's dim that each dim walks) of a transfer whose indices
     are the operands from `first` on."""
     memref = r.get(source.operands[first - 1])
-    places: list[Any] = [r.get(v) for v in list(source.operands)[first:first + ir.MemRefType(memref.type).rank]]
+    places: list[Value] = [r.get(v) for v in list(source.operands)[first:first + ir.MemRefType(memref.type).rank]]
     dims = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(source.attributes["permutation_map"]).value.results]
     for c, d in zip(coords, dims, strict=True):
         places[d] = value_of(add(places[d], c))

@@ -33,10 +33,10 @@ _I, _F = arith_d.CmpIPredicate, arith_d.CmpFPredicate
 class Private:
     """The copy of the buffer `whole`, a line of `extent` elements, which is updated where `used`, by `kind`."""
 
-    copy: Any
-    whole: Any
-    extent: Any
-    used: Any
+    copy: Value
+    whole: Value
+    extent: Value
+    used: Value
     kind: str
 
     def update(self, value: Value, place: Value) -> None:

@@ -54,14 +54,14 @@ class Retiler:
 
     def __init__(self, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> None:
         self.vector_bytes, self.lanes, self.dots = vector_bytes, vector_bytes // 4, dots
-        self.values: dict[Any, Any] = {}
-        self.kept: dict[Any, Kept] = {}
-        self.targets: dict[Any, Kept] = {}      # where a value is to be kept that a loop carries on
-        self.joined: dict[Any, Kept] = {}       # where a value is kept by the loops that are being made
-        self.joins: dict[Any, list[Any]] = {}   # the values that the loops of a reduction keep
+        self.values: dict[Value, Value] = {}
+        self.kept: dict[Value, Kept] = {}
+        self.targets: dict[Value, Kept] = {}      # where a value is to be kept that a loop carries on
+        self.joined: dict[Value, Kept] = {}         # where a value is kept by the loops that are being made
+        self.joins: dict[Operation, list[Value]] = {}   # the values that the loops of a reduction keep
         self.private: dict[Any, Private] = {}   # copies of buffers that instances only update
-        self.slots: dict[Any, Slots] = {}       # operands of products that instances share, by product and number
-        self.scans: dict[Any, Running] = {}     # scans, at the piece that is being made
+        self.slots: dict[tuple[Operation, int], Slots] = {}      # operands that instances share: product, number
+        self.scans: dict[Operation, Running] = {}     # scans, at the piece that is being made
         self.bytes = 0
         self.wholes = Wholes()
         self.whole = False          # all masks let everything through
@@ -203,7 +203,7 @@ class Retiler:
         steps = [width if d == lane else 1 for d in dims]
 
         def inside(coords: list[Value | int]) -> None:
-            places: list[Any] = [0] * len(shape)
+            places: list[Value | int] = [0] * len(shape)
             for d, c in zip(dims, coords, strict=True):
                 places[d] = c
             body(tuple(places), lane, width)

@@ -166,7 +166,7 @@ def _reduce(r: Retiler, source: Operation) -> None:
 
 
 def _coords(rank: int, *parts: Mapping[int, Value | int]) -> Coords:
-    out: list[Any] = [0] * rank
+    out: list[Value | int] = [0] * rank
     for part in parts:
         for d, c in part.items():
             out[d] = c
@@ -194,7 +194,7 @@ def _beside(r: Retiler, source: Operation, at: dict[int, int], dims: list[int], 
     def body(places: list[Value | int], carried: list[Value]) -> list[Value]:
         where = _coords(len(shape), at, dict(zip(dims, places, strict=True)))
         each = len(carried) // parts
-        out: list[Any] = []
+        out: list[Value] = []
         for n in range(parts):
             there = tuple(add(c, n * width) if d == lane else c for d, c in enumerate(where))
             fetch(there, lane, width)

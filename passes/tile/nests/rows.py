@@ -50,7 +50,7 @@ def _sort(r: Retiler, source: Operation) -> None:
         r.kept[v] = first
 
 
-def _exchange(words: list[Kept], row: Any, number: Any, block: int, apart: int) -> None:
+def _exchange(words: list[Kept], row: Value, number: Value, block: int, apart: int) -> None:
     """Comparison `number` of those of elements that lie `apart`: blocks are sorted upwards and downwards in turn."""
     inside = op("arith.remui", [ir.IndexType.get()], [_value(number), index(apart)])
     group = op("arith.divui", [ir.IndexType.get()], [_value(number), index(apart)])
@@ -75,7 +75,7 @@ def _exchange(words: list[Kept], row: Any, number: Any, block: int, apart: int) 
         w.store(arith_d.select(swap, x, y), (row, high), 1)
 
 
-def _value(n: Any) -> Any:
+def _value(n: Value) -> Value:
     return index(n) if isinstance(n, int) else n
 
 

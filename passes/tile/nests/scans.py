@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import Operation, arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.attributes import REVERSE
 from xcc.passes.shared.combining import combining
 from xcc.passes.shared.values import index, shuffle, splat, splat_constant, vec
@@ -26,18 +26,18 @@ __all__ = ["HANDLERS", "Running", "scan_nest"]
 class Running:
     """A scan at a piece of its line; `before`: what the pieces before have come to, in each lane of a register."""
 
-    def __init__(self, source: Operation, before: Any) -> None:
+    def __init__(self, source: Operation, before: Value) -> None:
         self.source, self.before = source, before
         self.element = ir.VectorType(source.results[0].type).element_type
-        self.combine: Callable[[Any, Any], Any] = combining(str(source.attributes["kind"]), self.element)
+        self.combine: Callable[[Value, Value], Value] = combining(str(source.attributes["kind"]), self.element)
         self.back = REVERSE in source.attributes
         self.inclusive = bool(ir.BoolAttr(source.attributes["inclusive"]).value)
 
-    def of(self, piece: Any) -> Any:
+    def of(self, piece: Value) -> Value:
         """The scan of the next piece of the line."""
         width, part = (ir.VectorType(v.type).shape[0] for v in (piece, self.before))
         starts = list(range(0, width, part))
-        made: dict[int, Any] = {}
+        made: dict[int, Value] = {}
         for at in reversed(starts) if self.back else starts:
             lanes = self._lanes(shuffle(piece, piece, range(at, at + part)), part)
             end = shuffle(lanes, lanes, [0 if self.back else part - 1] * part)
@@ -45,14 +45,14 @@ class Running:
             self.before = self.combine(self.before, end)
         return _joined([made[at] for at in starts])
 
-    def _lanes(self, piece: Any, width: int) -> Any:
+    def _lanes(self, piece: Value, width: int) -> Value:
         apart = 1
         while apart < width:
             piece = self.combine(self._moved(piece, apart, width), piece)
             apart *= 2
         return piece
 
-    def _moved(self, piece: Any, lanes: int, width: int) -> Any:
+    def _moved(self, piece: Value, lanes: int, width: int) -> Value:
         """The elements so many lanes behind, neutral ones where there are none."""
         none = splat_constant(vec(width, self.element), neutral_of(str(self.source.attributes["kind"]), self.element))
         if self.back:
@@ -60,7 +60,7 @@ class Running:
         return shuffle(none, piece, range(width - lanes, 2 * width - lanes))
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined(parts: list[Value]) -> Value:
     """Pieces that follow each other as one."""
     while len(parts) > 1:
         width = 2 * ir.VectorType(parts[0].type).shape[0]
@@ -76,12 +76,12 @@ def scan_nest(r: Retiler, source: Operation, shape: Sequence[int], lane: int, or
     n, width = shape[lane], r.width(shape[lane])
     back = REVERSE in source.attributes
 
-    def line(places: list[Any]) -> None:
-        coords: list[Any] = [0] * len(shape)
+    def line(places: list[Value | int]) -> None:
+        coords: list[Value | int] = [0] * len(shape)
         for d, c in zip(outer, places, strict=True):
             coords[d] = c
 
-        def piece(at: list[Any], carried: list[Any]) -> list[Any]:
+        def piece(at: list[Value | int], carried: list[Value]) -> list[Value]:
             coords[lane] = arith_d.subi(index(n - width), value_of(at[0])) if back and n > width else at[0]
             r.scans[source] = Running(source, carried[0])
             body(tuple(coords), lane, width)
@@ -93,7 +93,7 @@ def scan_nest(r: Retiler, source: Operation, shape: Sequence[int], lane: int, or
     loops(r.wholes, [shape[d] for d in outer], [1] * len(outer), line)
 
 
-def _start(r: Retiler, source: Operation, row: Any, width: int) -> Any:
+def _start(r: Retiler, source: Operation, row: Value | int, width: int) -> Value:
     """What a line begins with, in each lane of a register."""
     element = ir.VectorType(source.results[0].type).element_type
     bytes = 8 if isinstance(element, ir.IndexType) else max(1, element.width // 8)

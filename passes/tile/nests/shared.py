@@ -38,7 +38,7 @@ class Slots:
     size: int
     room: Value
     tags: Value
-    key: list[Any]
+    key: list[Value]
 
 
 def shared_products(forall: Operation) -> list[Operation]:

@@ -123,7 +123,7 @@ class Unroller:
         self.set(o, out)
 
 
-def _joined(pieces: list[Any]) -> Any:
+def _joined(pieces: list[Value]) -> Value:
     """Vectors of one width, two to the power of something, as one."""
     while len(pieces) > 1:
         both = range(2 * ir.VectorType(pieces[0].type).shape[0])

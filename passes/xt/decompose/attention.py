@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -63,14 +63,14 @@ def fused_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) 
     return out if dtype(q) == wide else xt.convert(out, dtype=dtype(q))
 
 
-def simpler_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Any) -> Value | None:
+def simpler_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> Value | None:
     """The same attention with what a kernel need not do taken out of it; None where there is nothing.
 
     A causal mask that hides nothing goes. The only queries of heads that share a key head become queries of one head.
     """
     batch, heads, queries, size = shape(q)
     shared, keys = shape(k)[1:3]
-    attributes: dict[str, Any] = {"scale": a.scale, "softcap": a.softcap, "nan_rows": a.nan_rows}
+    attributes: dict[str, float] = {"scale": a.scale, "softcap": a.softcap, "nan_rows": a.nan_rows}
     beyond = a.causal_offset[0] - (keys - 1)
     if a.causal and isinstance(beyond, int) and beyond >= 0:
         return xt.attention(q, k, v, *([] if mask is None else [mask]), **attributes)
@@ -120,12 +120,12 @@ def _masked(a: Attrs, scores: Value, mask: Value | None) -> Value:
 
 
 @decomposes("rotary")
-def rotary(a: Any, x: Any, cos: Any, sin: Any) -> Any:
+def rotary(a: Attrs, x: Value, cos: Value, sin: Value) -> Value:
     """Halves (or even and odd elements) turned and put together again."""
     dims = shape(x)
     half = floordiv(dims[-1], 2)
 
-    def f(x: Any, c: Any, s: Any) -> Any:
+    def f(x: Value, c: Value, s: Value) -> Value:
         if a.interleaved:
             pairs = xt.reshape(x, shape=(*dims[:-1], half, 2))
             first, second = (xt.reshape(take(pairs, -1, i, i + 1), shape=(*dims[:-1], half)) for i in (0, 1))

@@ -29,7 +29,7 @@ def convert(value: Value, to: str) -> Value:
     return value if dtype(value) == to else xt.convert(value, dtype=to)
 
 
-def widened(f: Callable[..., Any], x: Value, *rest: Value) -> Value:
+def widened(f: Callable[..., Any], x: Value, *rest: Value | None) -> Value:
     """f on operands in f32 where x is narrower; the result in x's element type."""
     if dtype(x) not in NARROW:
         return f(x, *rest)

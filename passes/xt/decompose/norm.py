@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -26,10 +26,10 @@ def softmax(a: Attrs, x: Value) -> Value:
 
 
 @decomposes("log_softmax")
-def log_softmax(a: Any, x: Any) -> Any:
+def log_softmax(a: Attrs, x: Value) -> Value:
     """y = x - max x; y - log(sum(exp y))."""
 
-    def f(v: Any) -> Any:
+    def f(v: Value) -> Value:
         y = xt.sub(v, xt.reduce(v, kind="max", axes=(a.axis,), keepdims=True))
         return xt.sub(y, xt.log(total(xt.exp(y), (a.axis,))))
 
@@ -60,11 +60,11 @@ def rms_norm(a: Attrs, x: Value, scale: Value) -> Value:
 
 
 @decomposes("group_norm")
-def group_norm(a: Any, x: Any, scale: Any, bias: Any) -> Any:
+def group_norm(a: Attrs, x: Value, scale: Value | None, bias: Value | None) -> Value:
     """layer_norm over [N, groups, rest], then scale and bias a channel."""
     dims = shape(x)
 
-    def f(v: Any, *affine: Any) -> Any:
+    def f(v: Value, *affine: Value) -> Value:
         grouped = xt.reshape(v, shape=(dims[0], a.groups, product(dims[1:]) // a.groups))
         y = xt.reshape(_normalized(grouped, (2,), a.eps, True), shape=dims)
         return _affine(y, *(None if t is None else column(t, 1, len(dims)) for t in affine))
@@ -73,14 +73,14 @@ def group_norm(a: Any, x: Any, scale: Any, bias: Any) -> Any:
 
 
 @decomposes("lrn")
-def lrn(a: Any, x: Any) -> Any:
+def lrn(a: Attrs, x: Value) -> Value:
     """x * (bias + alpha/size * window sum of x^2 over channels)^-beta."""
     rank = len(shape(x))
 
     def along(value: int) -> list[int]:
         return [value if d == 1 else 0 for d in range(rank)]
 
-    def f(v: Any) -> Any:
+    def f(v: Value) -> Value:
         window = [a.size if d == 1 else 1 for d in range(rank)]
         around = xt.reduce_window(xt.mul(v, v), kind="sum", window=window, low=along((a.size - 1) // 2),
                                   high=along(a.size // 2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def _spread(a: Attrs, value: Value, x: Value) -> Value:
 
 
 @decomposes("quantize")
-def quantize(a: Any, x: Any, scale: Any, zero_point: Any) -> Any:
+def quantize(a: Attrs, x: Value, scale: Value, zero_point: Value) -> Value:
     """clamp(round(x / scale) + zero_point) in f32, then the conversion."""
     y = xt.div(convert(x, "f32"), convert(_spread(a, scale, x), "f32"))
     whole = not xt.is_float(a.dtype)
@@ -42,7 +42,7 @@ def quantize(a: Any, x: Any, scale: Any, zero_point: Any) -> Any:
 
 
 @decomposes("dequantize")
-def dequantize(a: Attrs, x: Value, scale: Value, zero_point: Any) -> Value:
+def dequantize(a: Attrs, x: Value, scale: Value, zero_point: Value) -> Value:
     """(x - zero_point) * scale, the difference in i32 for integers."""
     middle = "f32" if xt.is_float(xt.TensorType.of(x).dtype) else "i32"
     y = convert(x, middle)
@@ -52,7 +52,7 @@ def dequantize(a: Attrs, x: Value, scale: Value, zero_point: Any) -> Value:
 
 
 @decomposes("dynamic_quantize")
-def dynamic_quantize(a: Any, x: Any) -> Any:
+def dynamic_quantize(a: Attrs, x: Value) -> tuple[Value, Value, Value]:
     """The range of x with 0, its scale and zero point, then quantize."""
     zero, full = const(0.0, x), const(255.0, x)
     low = xt.minimum(xt.reduce(x, kind="min"), zero)

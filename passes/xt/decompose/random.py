@@ -8,24 +8,25 @@ from typing import Any
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.random import KEY_STEPS, MASK, MULTIPLIERS, ROUNDS
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import const, convert
-from xcc.symbolic import product
+from xcc.symbolic import Dim, product
 
 
-def _u64(value: int) -> Any:
+def _u64(value: int) -> Value:
     return xt.scalar(value, "ui64")
 
 
-def _high(x: Any) -> Any:
+def _high(x: Value) -> Value:
     return xt.shift_right(x, _u64(32))
 
 
-def _low(x: Any) -> Any:
+def _low(x: Value) -> Value:
     return xt.and_(x, _u64(MASK))
 
 
-def _halves(value: Value) -> list[Any]:
+def _halves(value: Value | int) -> list[Any]:
     """The words of a number, or of an i64 of one element as ui64 scalars, the lower one first."""
     if isinstance(value, int):
         return [value & MASK, (value >> 32) & MASK]
@@ -33,15 +34,15 @@ def _halves(value: Value) -> list[Any]:
     return [_low(whole), _high(whole)]
 
 
-def _word(half: Any) -> Any:
+def _word(half: Value | int) -> Value:
     return _u64(half) if isinstance(half, int) else half
 
 
-def _stepped(half: Any, step: int) -> Any:
+def _stepped(half: Value | int, step: int) -> Value | int:
     return (half + step) & MASK if isinstance(half, int) else _low(xt.add(half, _u64(step)))
 
 
-def philox(shape: tuple[Any, ...], seed: Any, offset: Any) -> tuple[Any, Any]:
+def philox(shape: tuple[Dim, ...], seed: Value, offset: Value) -> tuple[Value, Value]:
     """The first two words for each element, as ui64. `seed` and `offset` are numbers or values."""
     position = xt.iota(shape=(product(shape),), dtype="ui64")
     start = [xt.broadcast(_word(half), shape=(product(shape),)) for half in _halves(offset)]
@@ -54,25 +55,25 @@ def philox(shape: tuple[Any, ...], seed: Any, offset: Any) -> tuple[Any, Any]:
     return xt.reshape(c[0], shape=shape), xt.reshape(c[1], shape=shape)
 
 
-def _words(a: Any, seed: Any, offset: Any) -> tuple[Any, Any]:
+def _words(a: Attrs, seed: Value, offset: Value) -> tuple[Value, Value]:
     return philox(a.shape, a.seed if seed is None else seed, 0 if offset is None else offset)
 
 
-def _unit(word: Any) -> Any:
+def _unit(word: Value) -> Value:
     """The upper 24 of 32 bits as f32 in [0, 1)."""
     y = xt.convert(xt.convert(xt.shift_right(word, _u64(8)), dtype="i32"), dtype="f32")
     return xt.mul(y, const(2.0**-24, y))
 
 
 @decomposes("random_uniform")
-def random_uniform(a: Any, seed: Any, offset: Any) -> Any:
+def random_uniform(a: Attrs, seed: Value, offset: Value) -> Value:
     """low + (high - low) * unit."""
     u = _unit(_words(a, seed, offset)[0])
     return convert(xt.add(xt.mul(u, const(a.high - a.low, u)), const(a.low, u)), a.dtype)
 
 
 @decomposes("random_normal")
-def random_normal(a: Any, seed: Any, offset: Any) -> Any:
+def random_normal(a: Attrs, seed: Value, offset: Value) -> Value:
     """Box and Muller."""
     first, second = map(_unit, _words(a, seed, offset))
     log = xt.log(xt.add(first, const(2.0**-24, first)))

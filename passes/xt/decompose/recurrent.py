@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 UNROLL = 4  # steps; a longer sequence becomes a loop
 
-ACTIVATIONS: dict[str, Callable[[Any, float, float], Any]] = {
+ACTIVATIONS: dict[str, Callable[[Value, float, float], Value]] = {
     "affine": lambda x, a, b: xt.add(xt.mul(x, const(a, x)), const(b, x)),
     "elu": lambda x, a, b: xt.select(xt.compare(x, const(0, x), direction="ge"), x,
                                      xt.mul(xt.expm1(xt.minimum(x, const(0, x))), const(a, x))),
@@ -35,7 +35,7 @@ ACTIVATIONS: dict[str, Callable[[Any, float, float], Any]] = {
     "tanh": lambda x, a, b: xt.tanh(x),
     "thresholdedrelu": lambda x, a, b: xt.select(xt.compare(x, const(a, x), direction="gt"), x, const(0, x)),
 }
-Step = Callable[[int, Any, Sequence[Any]], list[Any]]
+Step = Callable[[int, Value, Sequence[Value]], list[Value]]
 
 
 def activate(a: Attrs, index: int, x: Value) -> Value:
@@ -63,22 +63,22 @@ def project(x: Value, w: Value, d: int) -> Value:
                           dtype=wide(dtype(w)))
 
 
-def row(b: Any, d: int) -> Any:
+def row(b: Value, d: int) -> Value:
     """Direction `d` of a bias or of states, in the type of sums."""
     return convert(drop(take(b, 0, d, d + 1), 0), wide(dtype(b)))
 
 
-def biases(b: Any, d: int) -> list[Any]:
+def biases(b: Value, d: int) -> list[Value]:
     """Direction `d` of what is added to the inputs' products and to the states'."""
     return split(row(b, d), 2)
 
 
-def _both_biases(b: Any) -> Callable[[int], Any] | None:
+def _both_biases(b: Value | None) -> Callable[[int], Value] | None:
     """Where both are added to the same sum: their sum."""
     return None if b is None else lambda d: xt.add(*biases(b, d))
 
 
-def _flip(x: Any, lengths: Any) -> Any:
+def _flip(x: Value, lengths: Value) -> Value:
     """[seq, batch, ...] with each row's first `lengths` steps backwards."""
     seq, batch = shape(x)[:2]
     time = xt.iota(shape=(batch, seq), axis=1)
@@ -89,7 +89,7 @@ def _flip(x: Any, lengths: Any) -> Any:
     return xt.transpose(xt.gather(xt.transpose(x, perm=order), index, axis=1, batch_dims=1), perm=order)
 
 
-def _masked(step: Step, lengths: Any, kind: str) -> Callable[..., tuple[list[Any], Any]]:
+def _masked(step: Step, lengths: Value | None, kind: str) -> Callable[..., tuple[list[Value], Value]]:
     """One step, which gives `kind`; rows beyond their length keep their states and give 0."""
 
     def run(d: int, x: Value, time: Value, states: Sequence[Value]) -> tuple[list[Value], Value]:
@@ -104,8 +104,8 @@ def _masked(step: Step, lengths: Any, kind: str) -> Callable[..., tuple[list[Any
     return run
 
 
-def run(a: Attrs, x: Value, w: Value, bias: Callable[[int], Any] | None, hidden: Dim, initial: Sequence[Any],
-        lengths: Any,
+def run(a: Attrs, x: Value, w: Value, bias: Callable[[int], Value] | None, hidden: Dim, initial: Sequence[Value | None],
+        lengths: Value | None,
         step: Step) -> list[Value]:
     """All hidden states [seq, dirs, batch, H] and the last states. `step` gets x w + bias(direction) of its time."""
     seq, batch = shape(x)[:2]
@@ -129,7 +129,7 @@ def run(a: Attrs, x: Value, w: Value, bias: Callable[[int], Any] | None, hidden:
     return [xt.concatenate(*outs, axis=1), *(xt.concatenate(*s, axis=0) for s in zip(*lasts, strict=True))]
 
 
-def _over_time(step: Callable[..., tuple[list[Any], Any]], d: int, xs: Value, states: list[Value], seq: Dim,
+def _over_time(step: Callable[..., tuple[list[Value], Value]], d: int, xs: Value, states: list[Value], seq: Dim,
                backward: bool) -> tuple[list[Value], Value]:
     if isinstance(seq, int) and 0 < seq <= UNROLL:
         ys: list[Any] = [None] * seq
@@ -147,7 +147,8 @@ def _over_time(step: Callable[..., tuple[list[Any], Any]], d: int, xs: Value, st
 
 
 @decomposes("lstm")
-def lstm(a: Attrs, x: Value, w: Value, r: Value, b: Any, lengths: Any, h0: Any, c0: Any, p: Any) -> list[Value]:
+def lstm(a: Attrs, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None, h0: Value | None,
+         c0: Value | None, p: Value | None) -> list[Value]:
     """Gates i, o, f, c; see xt.lstm."""
     hidden = shape(r)[2]
 
@@ -165,16 +166,17 @@ def lstm(a: Attrs, x: Value, w: Value, r: Value, b: Any, lengths: Any, h0: Any, 
     return run(a, x, w, _both_biases(b), hidden, [h0, c0], lengths, step)
 
 
-def _peeped(gate: Value, weight: Any, cell: Value) -> Value:
+def _peeped(gate: Value, weight: Value | None, cell: Value) -> Value:
     return gate if weight is None else xt.add(gate, xt.mul(weight, cell))
 
 
 @decomposes("gru")
-def gru(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
+def gru(a: Attrs, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None,
+        h0: Value | None) -> list[Value]:
     """Gates z, r, h; see xt.gru."""
     hidden = shape(r)[2]
 
-    def step(d: int, xs: Any, states: Sequence[Any]) -> list[Any]:
+    def step(d: int, xs: Value, states: Sequence[Value]) -> list[Value]:
         (h,) = states
         matrix = take(r, 0, d, d + 1)
         rb = None if b is None else biases(b, d)[1]
@@ -192,10 +194,11 @@ def gru(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
 
 
 @decomposes("rnn")
-def rnn(a: Any, x: Any, w: Any, r: Any, b: Any, lengths: Any, h0: Any) -> Any:
+def rnn(a: Attrs, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None,
+        h0: Value | None) -> list[Value]:
     """h' = f(x w + h r + b)."""
 
-    def step(d: int, xs: Any, states: Sequence[Any]) -> list[Any]:
+    def step(d: int, xs: Value, states: Sequence[Value]) -> list[Value]:
         return [activate(a, d, xt.add(xs, project(states[0], r, d)))]
 
     return run(a, x, w, _both_biases(b), shape(r)[2], [h0], lengths, step)

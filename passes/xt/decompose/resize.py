@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import Attrs
 from xcc.dialects.xt.resize import resized, symbolic_form, tap_offsets, taps
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import column, const, convert, dim_scalar, drop, dtype, shape, take
@@ -17,7 +19,7 @@ FEW_TAPS = 4        # of linear and cubic resizes that do not shrink
 
 
 @decomposes("resize")
-def resize(a: Any, x: Any) -> Any:
+def resize(a: Attrs, x: Value) -> Value | None:
     """Each dim that changes in turn. None for symbolic dims in a mode that needs their sizes (``symbolic_form``)."""
     plan: list[tuple[int, Any, Any]] = []
     wide = "f64" if dtype(x) == "f64" else "f32"
@@ -42,7 +44,7 @@ def resize(a: Any, x: Any) -> Any:
     return y
 
 
-def _apply(a: Any, x: Any, plan: list[tuple[int, Any, Any]]) -> Any:
+def _apply(a: Attrs, x: Value, plan: list[tuple[int, Any, Any]]) -> Value:
     if a.mode == "nearest":
         for d, index, _ in plan:
             x = xt.gather(x, xt.reshape(index, shape=shape(index)[:1]), axis=d)
@@ -53,7 +55,7 @@ def _apply(a: Any, x: Any, plan: list[tuple[int, Any, Any]]) -> Any:
     return convert(y if xt.is_float(dtype(x)) else xt.round_(y), dtype(x))
 
 
-def _weighted(y: Any, d: int, index: Any, weights: Any) -> Any:
+def _weighted(y: Value, d: int, index: Value, weights: Value) -> Value:
     """The sum of the elements of `y` at the places [out, taps] of dim d, times their weights.
 
     Few taps are gathers of their own: a sum of so few terms has no room for vectors, the results have.
@@ -66,7 +68,7 @@ def _weighted(y: Any, d: int, index: Any, weights: Any) -> Any:
     return xt.reduce(xt.mul(xt.gather(y, index, axis=d), factors), kind="sum", axes=(d + 1,))
 
 
-def _symbolic_taps(a: Any, d: int, size: Dim, out: Dim, wide: str) -> tuple[Any, Any] | None:
+def _symbolic_taps(a: Attrs, d: int, size: Dim, out: Dim, wide: str) -> tuple[Value, Value | None] | None:
     """Indices [out, taps] and weights, computed from the sizes at run time; for nearest no weights.
 
     None where the number of taps depends on the sizes.
@@ -101,7 +103,7 @@ def _symbolic_taps(a: Any, d: int, size: Dim, out: Dim, wide: str) -> tuple[Any,
     return xt.convert(inside, dtype="i64"), weights
 
 
-def _positions(a: Any, scale: float, n: Any, m: Any, y: Any) -> Any:
+def _positions(a: Attrs, scale: float, n: Any, m: Any, y: Value) -> Value:
     """The input coordinates of the output positions y, of n to m elements; 0 for `scale` is m / n."""
     half, one = const(0.5, y), const(1.0, y)
     grown = xt.mul(n, const(scale, n)) if scale else m
@@ -118,13 +120,13 @@ def _positions(a: Any, scale: float, n: Any, m: Any, y: Any) -> Any:
     return x if a.coordinate == "half_pixel" else xt.select(single, const(0.0, y), x)
 
 
-def _triangle(distance: Any) -> Any:
+def _triangle(distance: Value) -> Value:
     return xt.maximum(xt.sub(const(1.0, distance), distance), const(0.0, distance))
 
 
-def _keys(t: Any, c: float) -> Any:
+def _keys(t: Value, c: float) -> Value:
     """The cubic convolution kernel of Keys (1981) at distances `t`, by Horner's rule."""
-    def polynomial(*factors: float) -> Any:
+    def polynomial(*factors: float) -> Value:
         total = const(factors[0], t)
         for f in factors[1:]:
             total = xt.add(xt.mul(total, t), const(f, t))
@@ -133,7 +135,7 @@ def _keys(t: Any, c: float) -> Any:
     return xt.select(xt.compare(t, const(1.0, t), direction="gt"), far, polynomial(c + 2, -(c + 3), 0.0, 1.0))
 
 
-def _clamp(x: Any, top: Any) -> Any:
+def _clamp(x: Value, top: Value) -> Value:
     return xt.minimum(xt.maximum(x, const(0.0, x)), top)
 
 

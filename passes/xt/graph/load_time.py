@@ -7,8 +7,6 @@ weights in few bits wants them so in memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -31,7 +29,7 @@ def view_root(value: Value) -> Value:
 def made_at_load(module: Module) -> frozenset[Operation]:
     """The dispatches of `module`, at stage ``kernels``, that run once, when the model is loaded: their kernels read
     nothing but weights, at least one, and what such kernels have made, and make at most MOST times as many bytes."""
-    found: set[Any] = set()
+    found: set[Operation] = set()
     for op in ops_where(module, lambda op: short_name(op) == "dispatch"):   # what makes an operand comes before its use
         if _is_small(op) and _reads_what_is_fixed(op, found):
             found.add(op)

@@ -135,7 +135,7 @@ def factors(value: Value) -> tuple[float, list[Value]]:
 
 def array_of(value: Value, weights: WeightStore | None) -> np.ndarray[Any, Any] | None:
     """The elements of a value that depends on constants alone, as a numpy array; else None."""
-    memo: dict[Value, Any] = {}
+    memo: dict[Value, np.ndarray[Any, Any] | None] = {}
 
     def visit(v: Value, depth: int) -> np.ndarray[Any, Any] | None:
         if v not in memo:

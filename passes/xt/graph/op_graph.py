@@ -203,9 +203,9 @@ def dims_without_ones(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
     return tuple(d for d in shape if d != 1)
 
 
-def _captured(op: Operation) -> list[Any]:
+def _captured(op: Operation) -> list[Value]:
     """The values that the regions of `op` use; those defined inside are harmless, nothing looks them up."""
-    out: list[Any] = []
+    out: list[Value] = []
     for region in op.regions:
         for block in region.blocks:
             for inner in block.operations:

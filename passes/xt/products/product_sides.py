@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value
+from xcc._mlir import Operation, Value, ir
 from xcc.dialects import xt
+from xcc.passes.shared.packing import ROWS_PART, STACK, TURNED, panel_steps
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import producer
 
-__all__ = ["MANY_ROWS", "before_transpose", "by_rows", "in_place", "scaled_channels"]
+if TYPE_CHECKING:
+    from xcc.targets.base import Chip
+
+__all__ = ["MANY_ROWS", "before_transpose", "by_rows", "in_place", "scaled_channels", "turned_later"]
 
 MANY_ROWS = 8  # of a product, that pay for a transpose of its right side
+FEW_BLOCKS = 2     # of rows, each of which turns all of the right side on the way
 FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
 
 
@@ -52,6 +57,36 @@ def in_place(product: Operation) -> Value | None:
         for kind in ("batch", "contract"):
             changed[f"{side}_{kind}"] = tuple(order[d] for d in changed[f"{side}_{kind}"])
     return None if operands == list(product.operands) else xt.dot_general(*operands, **changed)
+
+
+def turned_later(product: Operation, chip: Chip | None, columns: int) -> tuple[bool, Value | None]:
+    """Whether the product's kernel is to turn its right side on the way, in panels of so many `columns`, and the
+    product that reads that side as it lies, None where it does already.
+
+    For a matrix of the model's inputs, with a column's steps next to each other: a transpose ahead of the product would
+    write it to memory and read it again. Where there are so many rows that their blocks turn it several times, that is
+    worth it; chunks of a product with more rows than columns are such blocks.
+    """
+    a, (lhs, rhs) = xt.attrs_of(product), product.operands
+    dims = xt.shape_of(rhs)
+    source, order = before_transpose(rhs)
+    if chip is None or len(dims) != 2 or a.rhs_batch or order[a.rhs_contract[0]] != 1 or not _is_input(source) \
+            or {xt.TensorType.of(v).dtype for v in product.operands} != {"f32"}:
+        return False, None
+    steps = dims[a.rhs_contract[0]]
+    rows = nominal_count(tuple(d for n, d in enumerate(xt.shape_of(lhs)) if n not in a.lhs_contract), {})
+    by_columns = rows < nominal_count((dims[1 - a.rhs_contract[0]],), {})
+    if not isinstance(steps, int) or steps % TURNED or 4 * steps * columns > STACK or rows < MANY_ROWS:
+        return False, None
+    if not by_columns or rows * min(steps, panel_steps(chip, 4 * columns)) > FEW_BLOCKS * ROWS_PART:
+        return False, None
+    return True, None if source == rhs else xt.dot_general(lhs, source, **(vars(a) | {"rhs_contract": (1,)}))
+
+
+def _is_input(x: Value) -> bool:
+    """Whether `x` is an argument, maybe in another shape."""
+    op = producer(x, "reshape")
+    return _is_input(op.operands[0]) if op is not None else isinstance(x.owner, ir.Block)
 
 
 def by_rows(product: Operation) -> Value | None:

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["Costs", "Move", "best_move", "costs_of"]
 
 REACHED = 0.6       # of a chip's peak by its products
-AFAR = 2            # times the latency of a collective that crosses machines
 MATRIX = 1e11       # operations a second where a chip does not say
 MEMORY = 2e10       # bytes a second, likewise
 UPDATED = {"dynamic_update_slice": "update", "scatter_elements": "updates", "scatter_nd": "updates"}
 """Ops that change a part of an operand, mostly in place: the operand with that part."""
+EXCHANGED = {"all_reduce": 0.42, "all_gather": 0.7}
+"""Collectives that exchange-pairs makes exchanges of, where two ranks of one machine have them: how much of the time on
+the link is left behind the product that makes what is sent, which sends while it still computes. Measured on two H100s:
+49 us of 117 for the sum of 32 MiB, 40 of 57 for the gather of 31 MiB."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +89,16 @@ class Costs:
         return 0
 
     def collective(self, kind: str, nbytes: float) -> float:
-        """Of a value of `nbytes` in all: the bytes of ring algorithms, and the latency of trees, as small ones go."""
+        """Of a value of `nbytes` in all: the bytes of ring algorithms, and the latency of trees, as the library's small
+        ones go, or that of an exchange."""
         n = self.ranks
         share = {"all_reduce": 2 * (n - 1) / n, "all_gather": (n - 1) / n, "reduce_scatter": (n - 1) / n,
                  "all_to_all": (n - 1) / (n * n), "permute": 1.0, "collective_broadcast": 1.0}[kind]
-        latency = getattr(self.chip, "link_latency", 0) * 1e-9 * max(1.0, log2(n)) * (AFAR if self.afar else 1)
-        return latency + share * nbytes / self.link
+        exchange = getattr(self.chip, "exchange_latency", 0)
+        if exchange and kind in EXCHANGED and n == 2 and not self.afar:
+            return exchange * 1e-9 + EXCHANGED[kind] * share * nbytes / self.link
+        latency = getattr(self.chip, "network_latency" if self.afar else "link_latency", 0)
+        return latency * 1e-9 * max(1.0, log2(n)) + share * nbytes / self.link
 
     @property
     def link(self) -> float:

@@ -11,8 +11,7 @@ stands in front of the ops that rely on them: those in branches and loops, and t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from xcc import symbolic
 from xcc._mlir import Block, Module, Operation, Value, ir
@@ -149,7 +148,7 @@ def _is_at_most(n: Dim, most: Dim) -> bool:
     return factor == 1 and len(atoms) == 1 and atoms[0][0] == "min" and most in atoms[0][1:]
 
 
-def _given_for(block: Block, results: Any) -> list[Pair]:
+def _given_for(block: Block, results: Sequence[Value]) -> list[Pair]:
     """The pairs that must be equal for what `block` yields to be `results`."""
     values = block.operations[len(block.operations) - 1].operation.operands
     with xt.assumed_equal() as pairs:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.loops.loops import LoopKernel
 
 _I = arith_d.CmpIPredicate
 
 
-def _i32(index: Any) -> Any:
+def _i32(index: Value) -> Value:
     return arith_d.index_cast(ir.IntegerType.get_signless(32), index)
 
 
-def _number(value: int) -> Any:
+def _number(value: int) -> Value:
     i32 = ir.IntegerType.get_signless(32)
     return arith_d.constant(i32, ir.IntegerAttr.get(i32, value))
 
 
-def _before(found: Any, mine: Any, earlier: Any) -> Any:
+def _before(found: Value, mine: Value, earlier: Value) -> Value:
     """Whether `found`, which lies `earlier` than `mine` or behind it, comes first."""
     return arith_d.select(earlier, arith_d.cmpi(_I.sle, found, mine), arith_d.cmpi(_I.slt, found, mine))
 
 
-def _counted(condition: Any, step: int) -> Any:
+def _counted(condition: Value, step: int) -> Value:
     return arith_d.select(condition, _number(step), _number(0))
 
 
@@ -39,7 +37,7 @@ def merge_runs(k: LoopKernel) -> None:
     merged = min(whole, keep)
     steps = [run >> n for n in range(1, run.bit_length())] + [1]
 
-    def element(c: list[Any]) -> None:
+    def element(c: list[Value]) -> None:
         *row, i = c
         group = arith_d.divui(i, k.dim(whole))
         base = arith_d.muli(group, k.dim(whole))

@@ -17,11 +17,11 @@ TOGETHER = 4        # elements of an iteration
 OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
 
-def _i32(index: Any) -> Any:
+def _i32(index: Value) -> Value:
     return arith_d.index_cast(ir.IntegerType.get_signless(32), index)
 
 
-def _index(value: Value) -> Any:
+def _index(value: Value) -> Value:
     return arith_d.index_cast(ir.IndexType.get(), value)
 
 
@@ -34,18 +34,18 @@ def last_writers(k: LoopKernel) -> None:
     threads = ceildiv(total, TOGETHER)
     nobody = constant(out.dtype, -1)
 
-    def clear(c: list[Any]) -> None:
+    def clear(c: list[Value]) -> None:
         for n in range(TOGETHER):
             flat = arith_d.addi(c[0], k.dim(threads * n))
 
-            def store(flat: Any = flat) -> None:
+            def store(flat: Value = flat) -> None:
                 out.store(nobody, k.unflat(flat, out.dims))
 
             k.when(arith_d.cmpi(_I.ult, flat, k.dim(total)), store)
 
     k.rows([threads], clear)
 
-    def write(c: list[Any]) -> None:
+    def write(c: list[Value]) -> None:
         place = k.wrapped(indices.load(c), indices.dtype, out.dims[axis])
         memref_d.atomic_rmw(arith_d.AtomicRMWKind.maxs, _i32(c[axis]), out.memref, [*c[:axis], place, *c[axis + 1:]])
 
@@ -58,10 +58,10 @@ def segment_starts(k: LoopKernel) -> None:
     keys, out = k.inputs[0], k.outputs[0]
     count = k.dim(keys.dims[0])
 
-    def element(c: list[Any]) -> None:
+    def element(c: list[Value]) -> None:
         wanted = arith_d.index_cast(keys.dtype, c[0])
 
-        def halve(carried: list[Any]) -> list[Any]:
+        def halve(carried: list[Value]) -> list[Value]:
             low, high = carried
             middle = arith_d.divui(arith_d.addi(low, high), k.dim(2))
             less = arith_d.cmpi(_I.slt, keys.load([middle]), wanted)
@@ -84,13 +84,13 @@ def combine_segments(k: LoopKernel) -> None:
     together = TOGETHER if isinstance(width, int) and width >= 32 * TOGETHER else 1
     apart = ceildiv(width, together)    # columns between those of an iteration: neighbours are those of neighbours
 
-    def element(c: list[Any]) -> None:
+    def element(c: list[Value]) -> None:
         row = c[0]
         columns = [arith_d.addi(c[1], k.dim(apart * n)) for n in range(together)]
         safe = [arith_d.minui(at, k.dim(width - 1)) if n else at for n, at in enumerate(columns)]
         first, last = (_index(starts.load([arith_d.addi(row, k.dim(n))])) for n in (0, 1))
 
-        def step(i: Any, carried: list[Any]) -> list[Any]:
+        def step(i: Value, carried: list[Value]) -> list[Value]:
             source = _index(order.load([i]))
             values = [updates.load([source, at]) for at in safe]
             return [binary(OPS[reduction], total, scalar.convert(value, x.dtype, acc), acc)
@@ -98,7 +98,7 @@ def combine_segments(k: LoopKernel) -> None:
 
         totals = k.fold(last, [scalar.convert(x.load([row, at]), x.dtype, acc) for at in safe], step, first)
         for at, total in zip(columns, totals, strict=True):
-            def store(at: Any = at, total: Any = total) -> None:
+            def store(at: Any = at, total: Value = total) -> None:
                 out.store(scalar.convert(total, acc, x.dtype), [row, at])
 
             k.when(arith_d.cmpi(_I.ult, at, k.dim(width)), store)

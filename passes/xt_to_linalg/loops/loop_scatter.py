@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Value, arith_d, ir, math_d
+from xcc._mlir import Type, Value, arith_d, ir, math_d
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant
@@ -49,7 +49,7 @@ def _copy_strided(k: LoopKernel) -> None:
     total = symbolic.product(x.dims)
     threads = symbolic.ceildiv(total, COPIED)
 
-    def thread(c: list[Any]) -> None:
+    def thread(c: list[Value]) -> None:
         size = k.dim(total)
         flat = [arith_d.addi(c[0], k.dim(threads * n)) for n in range(COPIED)]
         at = [k.unflat(arith_d.minui(f, arith_d.subi(size, k.dim(1))), x.dims) for f in flat]
@@ -74,8 +74,8 @@ def _ranges(k: LoopKernel, others: Dim, places: Dim) -> tuple[Dim, Dim]:
     return (min(count, places) if isinstance(places, int) else count), symbolic.ceildiv(places, count)
 
 
-def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, number: Callable[[list[Any]], Any],
-          write: Callable[[list[Any]], None]) -> None:
+def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, number: Callable[[list[Value]], Value],
+          write: Callable[[list[Value]], None]) -> None:
     """``write(c)``, in order, for all `c` of `dims` whose place, ``number(c)``, is in range `part` of `size`.
 
     The numbers of TOGETHER neighbours are read and compared first; then those in the range are written, so that the
@@ -85,18 +85,18 @@ def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, number: Call
         k.nest(dims, write)
         return
 
-    def mine(c: list[Any]) -> Any:
+    def mine(c: list[Value]) -> Value:
         at = number(c)
         first, limit = arith_d.muli(part, k.dim(size)), k.dim(size)
         if not isinstance(at.type, ir.IndexType):
             first, limit = arith_d.index_cast(at.type, first), arith_d.index_cast(at.type, limit)
         return arith_d.cmpi(_I.ult, arith_d.subi(at, first), limit)
 
-    def step(outer: list[Any]) -> None:
+    def step(outer: list[Value]) -> None:
         length = k.dim(dims[-1])
         groups = arith_d.divui(length, k.dim(TOGETHER))
 
-        def group(i: Any) -> None:
+        def group(i: Value) -> None:
             start = arith_d.muli(i, k.dim(TOGETHER))
             tests = [mine([*outer, arith_d.addi(start, k.dim(n))]) for n in range(TOGETHER)]
             i32 = ir.IntegerType.get_signless(32)
@@ -105,7 +105,7 @@ def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, number: Call
                 bit = constant(i32, 1 << n if n < 31 else -1 << 31)
                 left = arith_d.ori(left, arith_d.select(test, bit, none))
 
-            def next_(carried: list[Any]) -> list[Any]:
+            def next_(carried: list[Value]) -> list[Value]:
                 less = arith_d.subi(carried[0], constant(i32, 1))
                 below = arith_d.andi(less, arith_d.xori(carried[0], constant(i32, -1)))
                 at = arith_d.index_cast(ir.IndexType.get(), math_d.ctpop(below))
@@ -114,7 +114,7 @@ def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, number: Call
 
             k.repeat([left], lambda c: arith_d.cmpi(_I.ne, c[0], none), next_)
 
-        def single(i: Any) -> None:
+        def single(i: Value) -> None:
             k.when(mine([*outer, i]), lambda: write([*outer, i]))
 
         k.loop(groups, group)
@@ -126,7 +126,7 @@ def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, number: Call
         k.when(mine([]), lambda: write([]))
 
 
-def _wrapped(k: LoopKernel, value: Value, dtype: Any, extent: Dim) -> Any:
+def _wrapped(k: LoopKernel, value: Value, dtype: Type, extent: Dim) -> Value:
     """`LoopKernel.wrapped` for comparisons alone: in 32 bits where the data has them and any place fits."""
     if not isinstance(dtype, ir.IntegerType) or dtype.width != 32 or dtype.is_unsigned or not isinstance(extent, int):
         return k.wrapped(value, dtype, extent)
@@ -136,7 +136,7 @@ def _wrapped(k: LoopKernel, value: Value, dtype: Any, extent: Dim) -> Any:
     return arith_d.maxsi(arith_d.minsi(value, constant(dtype, extent - 1)), zero)
 
 
-def _combine(k: LoopKernel) -> Callable[[Any, list[Any]], None]:
+def _combine(k: LoopKernel) -> Callable[[Value, list[Value]], None]:
     out, reduction = k.outputs[0], k.op.attr("reduction", "none")
 
     def write(value: Value, coords: list[Value]) -> None:
@@ -157,7 +157,7 @@ def scatter_elements(k: LoopKernel) -> None:
     _copy(k)
 
     def row(part: Any, rest: list[Value]) -> None:
-        def number(i: list[Any]) -> Any:
+        def number(i: list[Value]) -> Value:
             index = _index_of(k, axis, [*rest[:axis], *i, *rest[axis:]])
             return _wrapped(k, index, indices.dtype, x.dims[axis])
 
@@ -166,8 +166,8 @@ def scatter_elements(k: LoopKernel) -> None:
     if not k.threads and axis == len(x.dims) - 1:
         k.rows(others, lambda c: row(None, c[:len(others)]))
     elif not k.threads:
-        def neighbours(rest: list[Any], each: Callable[[Callable[[Any], None]], None]) -> None:
-            def write(i: Any) -> None:      # a place for all columns is computed ahead of them
+        def neighbours(rest: list[Value], each: Callable[[Callable[[Value], None]], None]) -> None:
+            def write(i: Value) -> None:      # a place for all columns is computed ahead of them
                 at = _place_of(k, axis, [*rest, k.dim(0)], i) if indices.dims[-1] == 1 else None
                 each(lambda j: _write_element(k, store, axis, [*rest, j], i, at))
 
@@ -179,7 +179,7 @@ def scatter_elements(k: LoopKernel) -> None:
     else:       # so do those of WARP neighbours along the last dim
         near = symbolic.ceildiv(others[-1], WARP)
 
-        def columns(c: list[Any]) -> None:
+        def columns(c: list[Value]) -> None:
             *outer, high, part, low = c
             last = arith_d.addi(arith_d.muli(high, k.dim(WARP)), low)
             k.when(arith_d.cmpi(_I.ult, last, k.dim(others[-1])), lambda: row(part, [*outer, last]))
@@ -193,7 +193,7 @@ def _place_of(k: LoopKernel, axis: int, rest: list[Value], i: Value) -> Value:
     return k.wrapped(_index_of(k, axis, [*rest[:axis], i, *rest[axis:]]), indices.dtype, x.dims[axis])
 
 
-def _write_element(k: LoopKernel, store: Callable[[Any, list[Any]], None], axis: int, rest: list[Value], i: Value,
+def _write_element(k: LoopKernel, store: Callable[[Value, list[Value]], None], axis: int, rest: list[Value], i: Value,
                    at: Any = None) -> None:
     """Update `i` along `axis` of the row `rest`; `at` is its place, where that is known."""
     place = _place_of(k, axis, rest, i) if at is None else at
@@ -208,7 +208,7 @@ def _index_of(k: LoopKernel, axis: int, coords: list[Value]) -> Value:
 
 
 def _columns(k: LoopKernel, dims: Sequence[Dim],
-             body: Callable[[list[Any], Callable[[Callable[[Any], None]], None]], None]) -> None:
+             body: Callable[[list[Value], Callable[[Callable[[Value], None]], None]], None]) -> None:
     """Rows of neighbours along the last of `dims`, side by side: ``body(rest, each)``, where ``each(f)`` calls f for
     all of them in turn, so that what they write at one place lies together."""
     *outer, last = dims
@@ -234,13 +234,13 @@ def scatter_nd(k: LoopKernel) -> None:
     def place(vector: list[Value]) -> list[Value]:
         return [k.wrapped(indices.load([*vector, k.dim(d)]), indices.dtype, x.dims[d]) for d in range(depth)]
 
-    def element(part: Any, rest: list[Any]) -> None:
+    def element(part: Any, rest: list[Value]) -> None:
         def write(vector: list[Value]) -> None:
             store(updates.load([*vector, *rest]), [*place(vector), *rest])
 
         _walk(k, outer, part, size, lambda vector: k.flat(place(vector), lead), write)
 
-    def columns(rest: list[Any], each: Callable[[Callable[[Any], None]], None]) -> None:
+    def columns(rest: list[Value], each: Callable[[Callable[[Value], None]], None]) -> None:
         def write(vector: list[Value]) -> None:
             at = place(vector)
             each(lambda j: store(updates.load([*vector, *rest, j]), [*at, *rest, j]))
@@ -260,7 +260,7 @@ def dynamic_update_slice(k: LoopKernel) -> None:
     """The box alone, in place: a row an iteration on CPUs, an element a thread on GPUs."""
     x, update, *starts = k.inputs
     out, rank = k.outputs[0], len(update.dims)
-    begins: list[Any] = []
+    begins: list[Value] = []
 
     def place(value: Value, size: Dim, extent: Dim) -> Value:
         at = arith_d.index_cast(ir.IndexType.get(), value)

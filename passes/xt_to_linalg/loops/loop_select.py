@@ -7,7 +7,6 @@ its upper bound; its elements are laid out row-major for the actual size.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from xcc._mlir import Type, Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build import scalar
@@ -28,13 +27,13 @@ def _is_set(value: Value, dtype: Type) -> Value:
     return scalar.int_compare("ne", value, constant(dtype, 0), dtype)
 
 
-def _count(k: LoopKernel, extent: Dim, test: Callable[[Any], Any]) -> Value:
+def _count(k: LoopKernel, extent: Dim, test: Callable[[Value], Value]) -> Value:
     """How many i below `extent` pass `test`."""
     return k.fold(extent, [k.dim(0)], lambda i, c: [
         arith_d.addi(c[0], arith_d.select(test(i), k.dim(1), k.dim(0)))])[0]
 
 
-def _each(k: LoopKernel, extent: Dim, test: Callable[[Any], Any], body: Callable[[Any, Any], None]) -> None:
+def _each(k: LoopKernel, extent: Dim, test: Callable[[Value], Value], body: Callable[[Value, Value], None]) -> None:
     """``body(i, n)`` for the n-th i that passes `test`."""
     def step(i: Value, carried: list[Value]) -> list[Value]:
         chosen = test(i)
@@ -44,18 +43,18 @@ def _each(k: LoopKernel, extent: Dim, test: Callable[[Any], Any], body: Callable
     k.fold(extent, [k.dim(0)], step)
 
 
-def _index(value: Value) -> Any:
+def _index(value: Value) -> Value:
     return arith_d.index_cast(ir.IndexType.get(), value)
 
 
-def _place(k: LoopKernel, places: Buffer, i: Any) -> Any:
+def _place(k: LoopKernel, places: Buffer, i: Value) -> Value:
     """How many are chosen up to and with element `i`."""
     return _index(places.load([i]))
 
 
 def _store_count(k: LoopKernel, places: Buffer, total: Dim, count: Buffer) -> None:
     """By a launch of its own, where there may be no elements whose threads would store it."""
-    def body(_: list[Any]) -> None:
+    def body(_: list[Value]) -> None:
         some = arith_d.cmpi(_I.ugt, k.dim(total), k.dim(0))
         count.store(constant(count.dtype, 0), [k.dim(0)])
         k.when(some, lambda: count.store(to_i64(_place(k, places, k.dim(total - 1))), [k.dim(0)]))
@@ -71,7 +70,7 @@ def nonzero(k: LoopKernel) -> None:
     if len(k.inputs) > 1:
         places = k.inputs[1]
 
-        def element(c: list[Any]) -> None:
+        def element(c: list[Value]) -> None:
             i, n = k.flat(c, x.dims), _place(k, places, k.dim(total - 1))
 
             def write() -> None:
@@ -116,7 +115,7 @@ def compress(k: LoopKernel) -> None:
     if rest:
         dims: list[Dim] = [*before, length, *after]
 
-        def one(c: list[Any]) -> None:
+        def one(c: list[Value]) -> None:
             i, n = c[len(before)], _place(k, rest[0], k.dim(length - 1))
 
             def write() -> None:
@@ -160,7 +159,7 @@ def unique_runs(k: LoopKernel) -> None:
     (x, indices, runs, following, at), (values, first, inverse, counts, number) = k.inputs, k.outputs
     total = x.dims[0]
 
-    def element(c: list[Any]) -> None:
+    def element(c: list[Value]) -> None:
         i, place, source = c[0], at.load(c), indices.load(c)
         inverse.store(to_i64(_index(place)), [_index(source)])
         before = runs.load([arith_d.maxsi(arith_d.subi(i, k.dim(1)), k.dim(0))])

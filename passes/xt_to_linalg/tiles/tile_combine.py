@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import Value, arith_d, ir, scf_d
+from xcc._mlir import Attribute, Type, Value, arith_d, ir, scf_d
 from xcc.dialects import tile
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import constant, is_unsigned, stored
@@ -34,7 +34,7 @@ def _pow2(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def _i32(value: Value) -> Any:
+def _i32(value: Value) -> Value:
     return arith_d.index_cast(ir.IntegerType.get_signless(32), value)
 
 
@@ -81,7 +81,7 @@ class _Columns:
         ir.Operation.create("gpu.barrier")
         self._each(self.held, rows, lambda p: self._write(self._gather(p, rows), self._place(p), rows))
 
-    def _each(self, extent: int, step: int, body: Callable[[Any], None]) -> None:
+    def _each(self, extent: int, step: int, body: Callable[[Value], None]) -> None:
         if extent == step:
             body(self.k.dim(0))
             return
@@ -90,14 +90,14 @@ class _Columns:
             body(loop.induction_variable)
             scf_d.YieldOp([])
 
-    def _place(self, inside: Any) -> Any:
+    def _place(self, inside: Value) -> Value:
         return arith_d.addi(self.at[1], inside)
 
     def _combine(self) -> None:
         k, rows = self.k, min(STEP, _pow2(self.count))
         last = k.dim((self.count - 1) // rows * rows)
 
-        def load(first: Any) -> list[Any]:
+        def load(first: Value) -> list[Value]:
             return [self._read(b, first, rows) for b in (self.indices, self.updates)]
 
         loop = scf_d.ForOp(k.dim(0), k.dim(self.count), k.dim(rows), load(k.dim(0)))
@@ -107,7 +107,7 @@ class _Columns:
             self._accumulate(self._local(index, first, rows), update)
             scf_d.YieldOp(ahead)
 
-    def _accumulate(self, index: Any, update: Any) -> None:
+    def _accumulate(self, index: Value, update: Value) -> None:
         kind = self.k.op.attr("reduction")
         if kind in ("max", "min") and is_unsigned(self.x.dtype):
             kind = f"u{kind}"
@@ -115,7 +115,7 @@ class _Columns:
 
     # -- vectors ------------------------------------------------------------------------------------------------
 
-    def _local(self, index: Value, first: Any, rows: int) -> Any:
+    def _local(self, index: Value, first: Value, rows: int) -> Value:
         """Places in the workgroup's range as i32; -1 for those outside and for rows that there are none of."""
         kind = ir.VectorType(index.type)
         width = kind.element_type.width
@@ -123,7 +123,7 @@ class _Columns:
             kind = ir.VectorType.get(kind.shape, ir.IntegerType.get_signless(32))
             index = (arith_d.extui if is_unsigned(self.indices.dtype) else arith_d.extsi)(kind, index)
 
-        def splat(value: int) -> Any:
+        def splat(value: int) -> Value:
             return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(
                 kind, ir.IntegerAttr.get(kind.element_type, value))).result
 
@@ -141,7 +141,7 @@ class _Columns:
         mask = self._mask(self.updates, first, rows)
         return index if mask is None else arith_d.select(self._turned(mask, rows), index, splat(-1))
 
-    def _turned(self, mask: Any, rows: int) -> Any:
+    def _turned(self, mask: Value, rows: int) -> Value:
         """A mask in the memory's order as one of [rows, columns]."""
         if self.along:
             return mask
@@ -150,10 +150,10 @@ class _Columns:
             "permutation": ir.DenseI64ArrayAttr.get([1, 0])}).result
 
     @staticmethod
-    def _spread(value: Value, kind: Any) -> Any:
+    def _spread(value: Value, kind: Type) -> Value:
         return ir.Operation.create("vector.broadcast", results=[kind], operands=[value]).result
 
-    def _line(self, size: int, rows: int, across: bool) -> Any:
+    def _line(self, size: int, rows: int, across: bool) -> Value:
         """The number of each element's row (or, across, column), as i32."""
         i32 = ir.IntegerType.get_signless(32)
         line = ir.Operation.create("vector.step", results=[ir.VectorType.get([size], ir.IndexType.get())]).result
@@ -163,7 +163,7 @@ class _Columns:
                                        operands=[line]).result
         return self._spread(line, ir.VectorType.get([rows, self.columns], i32))
 
-    def _memory_places(self, inside: Any, rows: int) -> Any:
+    def _memory_places(self, inside: Value, rows: int) -> Value:
         """Where the places from `inside` on lie in shared memory, as i32."""
         kind = ir.VectorType.get([rows, self.columns], ir.IntegerType.get_signless(32))
         stride = arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(
@@ -171,27 +171,27 @@ class _Columns:
         at = arith_d.addi(arith_d.muli(self._line(self.columns, rows, True), stride), self._line(rows, rows, False))
         return arith_d.addi(at, self._spread(_i32(inside), kind))
 
-    def _scatter(self, tile: Any, inside: Any, rows: int) -> None:
+    def _scatter(self, tile: Value, inside: Value, rows: int) -> None:
         ir.Operation.create("vector.scatter", operands=[self.memory, self.k.dim(0), self._memory_places(inside, rows),
                                                         self._every(rows), tile])
 
-    def _gather(self, inside: Any, rows: int) -> Any:
+    def _gather(self, inside: Value, rows: int) -> Value:
         kind = ir.VectorType.get([rows, self.columns], self.element)
         other = self._spread(constant(self.x.dtype, 0), kind)
         return ir.Operation.create("vector.gather", results=[kind], operands=[
             self.memory, self.k.dim(0), self._memory_places(inside, rows), self._every(rows), other]).result
 
-    def _every(self, rows: int) -> Any:
+    def _every(self, rows: int) -> Value:
         kind = ir.VectorType.get([rows, self.columns], ir.IntegerType.get_signless(1))
         return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(
             kind, ir.IntegerAttr.get(kind.element_type, 1))).result
 
     # -- global memory ------------------------------------------------------------------------------------------
 
-    def _coordinates(self, row: Any) -> list[Any]:
+    def _coordinates(self, row: Value) -> list[Value]:
         return [self.at[0], row, self.at[2]]
 
-    def _mask(self, buffer: Buffer, row: Any, rows: int) -> Any:
+    def _mask(self, buffer: Buffer, row: Value, rows: int) -> Value | None:
         """Which elements of a tile there are, in the memory's order; None where that is all."""
         sizes = [buffer.dims[1], buffer.dims[self.along]]
         steps = [rows, self.columns]
@@ -203,13 +203,13 @@ class _Columns:
         kind = ir.VectorType.get(steps, ir.IntegerType.get_signless(1))
         return ir.Operation.create("vector.create_mask", results=[kind], operands=rest).result
 
-    def _transfer(self, segments: Sequence[int]) -> dict[str, Any]:
+    def _transfer(self, segments: Sequence[int]) -> dict[str, Attribute]:
         dims = [ir.AffineDimExpr.get(1), ir.AffineDimExpr.get(self.along)]
         return {"in_bounds": ir.Attribute.parse("[true, true]"),
                 "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get(3, 0, dims)),
                 "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
 
-    def _read(self, buffer: Buffer, row: Any, rows: int) -> Any:
+    def _read(self, buffer: Buffer, row: Value, rows: int) -> Value:
         mask = self._mask(buffer, row, rows)
         kind = ir.VectorType.get([rows, self.columns], stored(buffer.dtype))
         return ir.Operation.create(
@@ -218,7 +218,7 @@ class _Columns:
                       *([] if mask is None else [mask])],
             attributes=self._transfer([1, 3, 1, 0 if mask is None else 1])).result
 
-    def _write(self, tile: Any, row: Any, rows: int) -> None:
+    def _write(self, tile: Value, row: Value, rows: int) -> None:
         out = self.k.outputs[0]
         mask = self._mask(out, row, rows)
         ir.Operation.create(

@@ -159,8 +159,8 @@ def scan_parts(k: LoopKernel) -> int:
     rows = _Rows(k, k.op.attr("part"))
     kind = ir.Attribute.parse(f"#vector.kind<{_kind(rows.kind, rows.x.dtype)}>")
 
-    def body(row: Any, part: Any, column: Any) -> None:
-        def step(column: Any, carried: Any) -> Any:
+    def body(row: Value, part: Value, column: Value) -> None:
+        def step(column: Value, carried: Value) -> Value:
             return ir.Operation.create(
                 "vector.multi_reduction", results=[carried.type], operands=[rows.read(row, column), carried],
                 attributes={"kind": kind, "reduction_dims": ir.DenseI64ArrayAttr.get([1])}).results[0]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Type, Value, arith_d, ir
+from xcc._mlir import Attribute, Type, Value, arith_d, ir
 from xcc.dialects import tile
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored
@@ -35,15 +35,15 @@ def _pow2(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def _int(width: int) -> Any:
+def _int(width: int) -> Type:
     return ir.IntegerType.get_signless(width)
 
 
-def _like(value: Value, element: Type) -> Any:
+def _like(value: Value, element: Type) -> Type:
     return ir.VectorType.get(ir.VectorType(value.type).shape, element)
 
 
-def _splat(like: Value, number: int) -> Any:
+def _splat(like: Value, number: int) -> Value:
     """`number` for each element of the vector `like`."""
     kind = ir.VectorType(like.type)
     width = kind.element_type.width
@@ -52,7 +52,7 @@ def _splat(like: Value, number: int) -> Any:
     return arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(kind, attribute)).result
 
 
-def _resized(value: Value, width: int, unsigned: bool = False) -> Any:
+def _resized(value: Value, width: int, unsigned: bool = False) -> Value:
     """A vector of integers in `width` bits."""
     have = ir.VectorType(value.type).element_type.width
     if have == width:
@@ -64,13 +64,13 @@ def _resized(value: Value, width: int, unsigned: bool = False) -> Any:
 class _Key:
     """Elements of `dtype` as integers of the same order: `bits` of them count, in 32 or 64."""
 
-    def __init__(self, dtype: Any, descending: bool) -> None:
+    def __init__(self, dtype: Type, descending: bool) -> None:
         self.dtype, self.descending = dtype, descending
         self.bits = int(dtype.width)
         self.held = max(32, self.bits)
         self.most = (1 << self.bits - 1) - 1
 
-    def of(self, x: Any) -> tuple[Any, Any]:
+    def of(self, x: Value) -> tuple[Value, Value | None]:
         """(keys, whether elements are -0)."""
         if not is_float(self.dtype):
             key = _resized(x, self.held, is_unsigned(self.dtype))
@@ -84,15 +84,15 @@ class _Key:
         nan = arith_d.cmpi(_I.sgt, size, _splat(raw, INFINITY[str(self.dtype)]))
         return self.turned(arith_d.select(nan, _splat(raw, self.most), key)), minus
 
-    def _mirrored(self, raw: Any) -> Any:
+    def _mirrored(self, raw: Value) -> Value:
         """Bits of floats as integers of their order, and back."""
         sign = arith_d.shrsi(raw, _splat(raw, self.held - 1))
         return arith_d.xori(raw, arith_d.andi(sign, _splat(raw, self.most)))
 
-    def turned(self, key: Any) -> Any:
+    def turned(self, key: Value) -> Value:
         return arith_d.xori(key, _splat(key, -1)) if self.descending else key
 
-    def back(self, key: Any, minus: Any) -> Any:
+    def back(self, key: Value, minus: Value) -> Value:
         """The elements of `keys`, -0 where `minus` says so."""
         key = self.turned(key)
         if is_float(self.dtype):
@@ -133,7 +133,7 @@ class _Runs:
             self._tile(*block.arguments)
             ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
 
-    def _tile(self, row: Any, run: Any) -> None:
+    def _tile(self, row: Value, run: Any) -> None:
         first = arith_d.muli(run, self.k.dim(self.width))
         words, minus = self._words(row, first)
         words = list(tile.sort(*words, keep=_pow2(self.keep)))
@@ -152,7 +152,7 @@ class _Runs:
         self._write(values, made, row, column)
         self._write(places, _resized(arith_d.addi(number, start), places.dtype.width), row, column)
 
-    def _words(self, row: Any, first: Any) -> tuple[list[Any], bool]:
+    def _words(self, row: Value, first: Value) -> tuple[list[Value], bool]:
         """What is sorted, and whether the lowest bit of places says that an element is -0."""
         x = self._read(row, first)
         key, minus = self.key.of(x)
@@ -173,30 +173,30 @@ class _Runs:
         return [arith_d.ori(high, _resized(number, width, unsigned=True))], minus is not None
 
     @staticmethod
-    def _parts(word: Any) -> tuple[Any, Any]:
+    def _parts(word: Value) -> tuple[Value, Value]:
         """Key and place, each in 32 bits."""
         half = ir.VectorType(word.type).element_type.width // 2
         key = _resized(arith_d.shrsi(word, _splat(word, half)), 32)
         return key, _resized(arith_d.andi(word, _splat(word, (1 << half) - 1)), 32)
 
-    def _places(self, like: Any) -> Any:
+    def _places(self, like: Value) -> Value:
         """Each element's place in its run, as i32."""
         line = ir.Operation.create("vector.step", results=[ir.VectorType.get([self.width], ir.IndexType.get())]).result
         line = arith_d.index_cast(ir.VectorType.get([self.width], _int(32)), line)
         return self._broadcast(line, like)
 
     @staticmethod
-    def _broadcast(value: Value, like: Any) -> Any:
+    def _broadcast(value: Value, like: Value) -> Value:
         kind = _like(like, _int(32))
         return ir.Operation.create("vector.broadcast", results=[kind], operands=[value]).result
 
-    def _mask(self, dims: Sequence[Dim], at: Sequence[Any], width: int) -> Any:
+    def _mask(self, dims: Sequence[Dim], at: Sequence[Any], width: int) -> Value:
         rest = [arith_d.subi(self.k.dim(d), a) for d, a in zip(dims, at, strict=True)]
         rest[1] = arith_d.minsi(rest[1], self.k.dim(min(width, self.keep))) if width != self.width else rest[1]
         kind = ir.VectorType.get([self.height, width], _int(1))
         return ir.Operation.create("vector.create_mask", results=[kind], operands=rest).result
 
-    def _read(self, row: Any, column: Any) -> Any:
+    def _read(self, row: Value, column: Value) -> Value:
         mask = self._mask(self.x.dims, (row, column), self.width)
         kind = ir.VectorType.get([self.height, self.width], stored(self.x.dtype))
         return ir.Operation.create(
@@ -204,13 +204,13 @@ class _Runs:
             operands=[self.x.memref, row, column, constant(self.x.dtype, 0), mask],
             attributes=_transfer(1, 2, 1, 1)).result
 
-    def _write(self, out: Buffer, tile: Any, row: Any, column: Any) -> None:
+    def _write(self, out: Buffer, tile: Value, row: Value, column: Value) -> None:
         mask = self._mask(out.dims, (row, column), ir.VectorType(tile.type).shape[1])
         ir.Operation.create("vector.transfer_write", operands=[tile, out.memref, row, column, mask],
                             attributes=_transfer(1, 1, 2, 1))
 
 
-def _transfer(*segments: int) -> dict[str, Any]:
+def _transfer(*segments: int) -> dict[str, Attribute]:
     return {"in_bounds": ir.Attribute.parse("[true, true]"),
             "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(2)),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}

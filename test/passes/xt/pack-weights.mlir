@@ -85,3 +85,24 @@ func.func @argument_filter(%x: tensor<1x6x6x3xf32>, %g: tensor<8x3x3x3xf32>) -> 
   %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x6x6x3xf32>, tensor<3x3x3x8xf32>) -> tensor<1x4x4x8xf32>
   return %0 : tensor<1x4x4x8xf32>
 }
+
+// An input whose columns lie along the sum is turned by the product's kernel, also where it was transposed for it.
+// CHECK-LABEL: func.func @turned_later(
+// CHECK-NOT: xt.transpose
+// CHECK: "xt.dot_general"(%arg0, %arg1) {{.*}}rhs_contract = [1]
+// CHECK: "xt.dot_general"(%arg0, %arg1) {{.*}}rhs_contract = [1]
+func.func @turned_later(%x: tensor<16x64xf32>, %v: tensor<128x64xf32>) -> (tensor<16x128xf32>, tensor<16x128xf32>) {
+  %0 = "xt.dot_general"(%x, %v) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : (tensor<16x64xf32>, tensor<128x64xf32>) -> tensor<16x128xf32>
+  %t = "xt.transpose"(%v) {perm = [1, 0]} : (tensor<128x64xf32>) -> tensor<64x128xf32>
+  %1 = "xt.dot_general"(%x, %t) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<16x64xf32>, tensor<64x128xf32>) -> tensor<16x128xf32>
+  return %0, %1 : tensor<16x128xf32>, tensor<16x128xf32>
+}
+
+// Many rows, in blocks that would each turn it: once, ahead of the product.
+// CHECK-LABEL: func.func @turned_once(
+// CHECK: %[[T:.*]] = "xt.transpose"(%arg1)
+// CHECK: "xt.dot_general"(%arg0, %[[T]])
+func.func @turned_once(%x: tensor<200x64xf32>, %v: tensor<128x64xf32>) -> tensor<200x128xf32> {
+  %0 = "xt.dot_general"(%x, %v) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : (tensor<200x64xf32>, tensor<128x64xf32>) -> tensor<200x128xf32>
+  return %0 : tensor<200x128xf32>
+}

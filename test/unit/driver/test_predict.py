@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,17 @@ def test_a_pipeline_divides_weights_and_time_where_a_batch_goes_in_parts() -> No
 def test_which_ranks_are_on_other_machines(mesh: str, axes: str, afar: bool) -> None:
     near = costs_of(CHIP, Mesh.parse(mesh), (axes,), {})
     assert near.afar == afar and near.link == (CHIP.network_bandwidth if afar else CHIP.link_bandwidth)
+
+
+@pytest.mark.parametrize(("kind", "nbytes", "measured"), [
+    ("all_reduce", 64 << 10, 2.6), ("all_reduce", 256 << 10, 3.8), ("all_reduce", 1 << 20, 5.1),
+    ("all_reduce", 32 << 20, 50.0), ("all_gather", 32_768_000, 40.0)])
+def test_two_ranks_of_one_machine_exchange(kind: str, nbytes: int, measured: float) -> None:
+    """What was measured on two H100s, within a third; by the library it takes longer, and it takes longer afar."""
+    near = costs_of(CHIP, Mesh.parse("tp:2"), ("tp",), {}).collective(kind, nbytes)
+    assert 2 / 3 * measured < near * 1e6 < 4 / 3 * measured
+    library = costs_of(replace(CHIP, exchange_latency=0), Mesh.parse("tp:2"), ("tp",), {}).collective(kind, nbytes)
+    assert near < library < costs_of(CHIP, Mesh.parse("tp:2,dp:8"), ("tp",), {}).collective(kind, nbytes)
 
 
 @pytest.mark.parametrize(("chip", "batch", "wanted"), [

@@ -17,7 +17,7 @@ CHOSEN = Schedule(
     (8, 8), (8, 8), (1, 0), reduce=((4,), (1, 0)), tail="mask", access="gather", parallel=True, online=True,
     chunks=(0, 1),
     cpu=CpuPart(dot=True, shares=2, prefetch=5, ahead=11, depth=13, stream=True,
-                kept=(Kept(1, (6, 1), (1, 0)),), staged=True, decoded=True, parts=2),
+                kept=(Kept(1, (6, 1), (1, 0)),), staged=True, columns=True, decoded=True, parts=2),
     gpu=GpuPart(threads=128, stages=3, group=4, descending=0, warpgroup=True, splits=7, busy=9, streamed=(3, 132),
                 beside=4, persistent=132))
 APART = Schedule((8, 0), (4, 8), (1, 0), reduce=((4,), (1, 0)), flatten=(1, 2), joined=((), (0, 1)),

@@ -17,7 +17,7 @@ from xcc.dialects.xt.interpret_ranks import interpret_ranks
 from xcc.runtime.mesh import Mesh
 from xcc.symbolic import sym
 
-SLOW = "sm_90a"
+SLOW = "sm_90a,link_latency=20000,exchange_latency=20000"
 
 
 @pytest.mark.parametrize("ranks", (2, 3, 4))
@@ -80,12 +80,14 @@ def test_parts_of_a_batch_that_know_of_each_other_stay_together() -> None:
     assert check_model(module_of(build, F(x.shape, "f32")), [x], "pp:2", w.store).count("permute") == 1
 
 
-def test_a_long_sequence_is_split_where_that_is_cheaper() -> None:
-    """With weights that are small beside what is computed of them the sums are scattered along the sequence."""
+@pytest.mark.parametrize(("ranks", "wanted"), [(3, {"all_gather": 2, "reduce_scatter": 2}), (2, {"all_reduce": 2})])
+def test_a_long_sequence_is_split_where_that_is_cheaper(ranks: int, wanted: dict[str, int]) -> None:
+    """With weights that are small beside what is computed of them the sums are scattered along the sequence; two ranks
+    exchange them, which costs less."""
     w = Weights()
-    module = module_of(transformer(w, 1), F((1, 4096, 48), "f32"))
-    names = names_of(sharded(module, "tp:2", w.store, chip=FAST)[0][0])
-    assert counts(names) == {"all_gather": 2, "reduce_scatter": 2}
+    module = module_of(transformer(w, 1), F((1, 4092, 48), "f32"))
+    names = names_of(sharded(module, f"tp:{ranks}", w.store, chip=FAST)[0][0])
+    assert counts(names) == wanted
 
 
 def test_weights_are_shared() -> None:
