@@ -9,6 +9,7 @@ from xcc._mlir import Operation
 from xcc.dialects.tile.op import Attrs, InferError, TileOp
 from xcc.dialects.tile.types import TileType, is_float, is_integer
 from xcc.dialects.xt.fields import boolean, integer, integers, operand, region, text, variadic
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.reading import axis_of
 
 KINDS = ("sum", "prod", "max", "min", "umax", "umin", "and", "or", "xor")
@@ -25,12 +26,12 @@ def check_kind(kind: str, dtype: str) -> None:
         raise InferError(f"kind {kind} does not take {dtype}")
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Array) -> Array:
     """Sums of 16 bits and less are kept in 32."""
     return x.astype(np.float32) if x.dtype.itemsize <= 2 and x.dtype.kind not in "biu" else x
 
 
-def _signless(kind: str, x: Any) -> Any:
+def _signless(kind: str, x: Array) -> Array:
     return x.view(f"u{x.dtype.name}") if kind[0] == "u" else x
 
 
@@ -55,7 +56,7 @@ class Contract(TileOp, name="contract"):
         return acc
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, y: Any, acc: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, y: Array, acc: Array) -> Array:
         pair = [v.view(f"u{v.dtype.name}") if i in a.unsigned else v for i, v in enumerate((x, y))]
         wide = acc.dtype if acc.dtype.kind in "iu" or acc.dtype.itemsize >= 4 else np.dtype(np.float32)
         with np.errstate(all="ignore"):
@@ -85,7 +86,7 @@ class Reduce(TileOp, name="reduce"):
         return x.with_shape([n for d, n in enumerate(x.shape) if d not in axes])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         with np.errstate(all="ignore"):
             y = _signless(a.kind, _wide(x))
             return np.asarray(_NUMPY[a.kind].reduce(y, axis=tuple(a.axes), dtype=y.dtype)).astype(x.dtype)
@@ -114,7 +115,7 @@ class Scan(TileOp, name="scan"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         y = np.moveaxis(_signless(a.kind, _wide(x)), a.axis, 0)
         y = y[::-1] if a.reverse else y
         with np.errstate(all="ignore"):
@@ -179,7 +180,7 @@ class ReduceBy(_Combining, TileOp, name="reduce_by"):
         return tuple(x.with_shape([n for d, n in enumerate(x.shape) if d != axis]) for x in xs)
 
     @staticmethod
-    def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> Any:
+    def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> tuple[Array, ...]:
         parts = [[np.take(x, i, a.axis) for x in xs] for i in range(xs[0].shape[a.axis])]
         while len(parts) > 1:
             parts = [list(combine(*p, *q)) for p, q in zip(parts[::2], parts[1::2], strict=True)]
@@ -206,7 +207,7 @@ class ScanBy(_Combining, TileOp, name="scan_by"):
         return tuple(xs)
 
     @staticmethod
-    def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> Any:
+    def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> tuple[Array, ...]:
         count = xs[0].shape[a.axis]
         order = range(count - 1, -1, -1) if a.reverse else range(count)
         out: list[Any] = [None] * count
@@ -238,7 +239,7 @@ class Sort(TileOp, name="sort"):
         return tuple(w.with_shape([w.shape[0], keep]) for w in words)
 
     @staticmethod
-    def evaluate(a: Attrs, words: Any) -> Any:
+    def evaluate(a: Attrs, words: Any) -> tuple[Array, ...]:
         order = np.lexsort(tuple(reversed(words)), axis=1)
         return tuple(np.take_along_axis(w, order, 1)[:, :a.keep or w.shape[1]] for w in words)
 
@@ -265,7 +266,7 @@ class Accumulate(TileOp, name="accumulate"):
             raise InferError(f"places are {places} for the updates {updates}; i32 [n, columns] of one shape are needed")
 
     @staticmethod
-    def evaluate(a: Attrs, memory: Any, places: Any, updates: Any) -> None:
+    def evaluate(a: Attrs, memory: Array, places: Array, updates: Array) -> None:
         for row, column in np.ndindex(places.shape):
             if places[row, column] >= 0:
                 at = column * a.stride + places[row, column]

@@ -7,6 +7,7 @@ import numpy as np
 from xcc.dialects.tile.op import Attrs, InferError, TileOp
 from xcc.dialects.tile.types import TileType, check_shape, is_float, is_integer, view_type
 from xcc.dialects.xt.fields import boolean, integers, operand, text, variadic
+from xcc.dialects.xt.numeric import Array
 
 ATOMIC = ("add", "max", "min", "umax", "umin", "and", "or", "xor", "exchange")
 
@@ -51,7 +52,7 @@ def inside(buffer: Any, indices: Any) -> Any:
     return out
 
 
-def _read(buffer: Any, indices: Any, active: Any, other: Any) -> Any:
+def _read(buffer: Array, indices: Any, active: Array, other: Any) -> Array:
     safe = tuple(np.where(active, i, 0) for i in indices)
     if not buffer.size:
         return np.broadcast_to(np.asarray(other, buffer.dtype), np.shape(active)).copy()
@@ -80,7 +81,7 @@ class View(TileOp, name="view"):
         return view_type(buffer.dtype, buffer.rank)
 
     @staticmethod
-    def evaluate(a: Attrs, buffer: Any, bounds: Any) -> Any:
+    def evaluate(a: Attrs, buffer: Array, bounds: Any) -> Array:
         offsets, sizes = bounds[:buffer.ndim], bounds[buffer.ndim:]
         return buffer[tuple(slice(int(o), int(o) + int(n)) for o, n in zip(offsets, sizes, strict=True))] \
             .transpose(a.order)
@@ -112,7 +113,7 @@ class Load(TileOp, name="load"):
         return _block(a.shape, offsets), np.ones(a.shape, bool)
 
     @staticmethod
-    def evaluate(a: Attrs, buffer: Any, other: Any, offsets: Any) -> Any:
+    def evaluate(a: Attrs, buffer: Array, other: Any, offsets: Any) -> Array:
         indices = _block(a.shape, offsets)
         return _read(buffer, indices, inside(buffer, indices), other)
 
@@ -138,7 +139,7 @@ class Store(TileOp, name="store"):
         return _block(value.shape, offsets), np.ones(value.shape, bool)
 
     @staticmethod
-    def evaluate(a: Attrs, value: Any, buffer: Any, offsets: Any) -> None:
+    def evaluate(a: Attrs, value: Array, buffer: Array, offsets: Any) -> None:
         indices = _block(value.shape, offsets)
         there = inside(buffer, indices)
         buffer[tuple(i[there] for i in indices)] = value[there]
@@ -169,7 +170,7 @@ class Gather(TileOp, name="gather"):
         return list(positions), mask
 
     @staticmethod
-    def evaluate(a: Attrs, buffer: Any, other: Any, mask: Any, positions: Any) -> Any:
+    def evaluate(a: Attrs, buffer: Array, other: Any, mask: Array | None, positions: Any) -> Array:
         return _read(buffer, positions, mask & inside(buffer, positions), other)
 
 
@@ -195,7 +196,7 @@ class Scatter(TileOp, name="scatter"):
         return list(positions), mask
 
     @staticmethod
-    def evaluate(a: Attrs, value: Any, buffer: Any, mask: Any, positions: Any) -> None:
+    def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array | None, positions: Any) -> None:
         there = mask & inside(buffer, positions)
         buffer[tuple(i[there] for i in positions)] = value[there]
 
@@ -227,7 +228,7 @@ class Atomic(TileOp, name="atomic"):
         return list(positions), mask
 
     @staticmethod
-    def evaluate(a: Attrs, value: Any, buffer: Any, mask: Any, positions: Any) -> Any:
+    def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array | None, positions: Any) -> Array:
         there = mask & inside(buffer, positions)
         old = np.zeros_like(value)
         for at in zip(*np.nonzero(there), strict=True):
@@ -237,7 +238,7 @@ class Atomic(TileOp, name="atomic"):
         return old
 
 
-def combined(kind: str, old: Any, new: Any) -> Any:
+def combined(kind: str, old: Array, new: Array) -> Array:
     """What an atomic update leaves."""
     if kind == "exchange":
         return new

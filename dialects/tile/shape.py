@@ -1,12 +1,12 @@
 """Tiles of positions, and what moves elements or changes a tile's shape."""
 
-from typing import Any
 
 import numpy as np
 
 from xcc.dialects.tile.op import Attrs, InferError, TileOp
 from xcc.dialects.tile.types import TileType, check_shape, is_integer
 from xcc.dialects.xt.fields import dtype, integer, integers, operand
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.types import numpy_dtype
 
 
@@ -23,7 +23,7 @@ class Iota(TileOp, name="iota"):
         return TileType(check_shape((a.size,)), a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs) -> Any:
+    def evaluate(a: Attrs) -> Array:
         return np.arange(a.size, dtype=np.int64 if a.dtype == "index" else numpy_dtype(a.dtype))
 
 
@@ -41,7 +41,7 @@ class Broadcast(TileOp, name="broadcast"):
         return x.with_shape(check_shape(a.shape))
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.broadcast_to(x, a.shape)
 
 
@@ -59,7 +59,7 @@ class Reshape(TileOp, name="reshape"):
         return x.with_shape(check_shape(a.shape))
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.reshape(x, a.shape)
 
 
@@ -80,7 +80,7 @@ class Transpose(TileOp, name="transpose"):
         return x.with_shape([x.shape[d] for d in a.order])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.transpose(x, a.order)
 
 
@@ -97,7 +97,7 @@ class Join(TileOp, name="join"):
         return x.with_shape(check_shape((*x.shape, 2)))
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, y: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, y: Array) -> Array:
         return np.stack([x, y], -1)
 
 
@@ -114,5 +114,5 @@ class Split(TileOp, name="split"):
         return x.with_shape(x.shape[:-1]), x.with_shape(x.shape[:-1])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> tuple[Array, ...]:
         return x[..., 0], x[..., 1]

@@ -1,7 +1,6 @@
 """Attention, rotary embedding and gelu."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -110,8 +109,8 @@ class Rotary(XtOp, name="rotary"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, cos: Any, sin: Any) -> Any:
-        def f(x: Any, c: Any, s: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, cos: Array, sin: Array) -> Array:
+        def f(x: Array, c: Array, s: Array) -> Array:
             half = x.shape[-1] // 2
             first, second = (x[..., ::2], x[..., 1::2]) if a.interleaved else (x[..., :half], x[..., half:])
             parts = [first * c - second * s, second * c + first * s]
@@ -132,7 +131,7 @@ class Gelu(XtOp, name="gelu"):
         return check_float(x)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         if a.approximate == "tanh":
             return in_float(lambda v: v / 2 * (1 + tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * (v * v * v)))), x)
         return in_float(lambda v: v / 2 * (1 + erf(v / math.sqrt(2))), x)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Location
+from xcc._mlir import InsertionPoint, Location, Value
 from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dtype, integer, integers, operand
@@ -105,7 +105,7 @@ class PackedMatmul(XtOp, name="packed_matmul"):
         return TensorType((*lhs.shape[:-1], a.columns), a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs, lhs: Any, rhs: Any) -> Any:
+    def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         wide, batch = accumulator(a.dtype), rhs.shape[:a.batch]
         if rhs.ndim - a.batch == 4:
             rhs = np.moveaxis(rhs, -1, -2).reshape(*batch, rhs.shape[-4], -1, rhs.shape[-2])
@@ -130,7 +130,8 @@ def _paired(lhs: TensorType, rhs: TensorType, left: tuple[int, ...], right: tupl
     return out
 
 
-def matmul(a: Any, b: Any, *, dtype: Any = None, loc: Location | None = None, ip: Any = None) -> Any:
+def matmul(a: Value, b: Value, *, dtype: Any = None, loc: Location | None = None,
+           ip: InsertionPoint | None = None) -> Value:
     """numpy's matmul for operands of equal rank >= 2 with equal batch dims, as one xt.dot_general."""
     rank = TensorType.of(a).rank
     batch = tuple(range(rank - 2))

@@ -1,7 +1,6 @@
 """Normalisations: composites with a schedule of their own on targets that have one. Narrow floats compute in f32."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -46,8 +45,8 @@ class Softmax(XtOp, name="softmax"):
         return check_float(x)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
-        def f(v: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
+        def f(v: Array) -> Array:
             e = exp(v - v.max(a.axis, keepdims=True, initial=-np.inf))
             return e / e.sum(a.axis, keepdims=True)
 
@@ -64,8 +63,8 @@ class LogSoftmax(XtOp, name="log_softmax"):
     infer = staticmethod(Softmax.infer)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
-        def f(v: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
+        def f(v: Array) -> Array:
             y = v - v.max(a.axis, keepdims=True, initial=-np.inf)
             return y - log(exp(y).sum(a.axis, keepdims=True))
 
@@ -99,8 +98,8 @@ class LayerNorm(XtOp, name="layer_norm"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, scale: Any, bias: Any) -> Any:
-        def f(v: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, scale: Array, bias: Array | None) -> Array:
+        def f(v: Array) -> Array:
             y = v - v.mean(a.axes, keepdims=True)
             y = y / np.sqrt((y * y).mean(a.axes, keepdims=True) + a.eps)
             return _scaled(y, scale, bias)
@@ -108,7 +107,7 @@ class LayerNorm(XtOp, name="layer_norm"):
         return in_float(f, x)
 
 
-def _scaled(y: Any, scale: Any, bias: Any) -> Any:
+def _scaled(y: Array, scale: Array | None, bias: Array | None) -> Array:
     y = y if scale is None else y * scale.astype(y.dtype)
     return y if bias is None else y + bias.astype(y.dtype)
 
@@ -135,7 +134,7 @@ class RmsNorm(XtOp, name="rms_norm"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, scale: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, scale: Array) -> Array:
         return in_float(lambda v: _scaled(v / np.sqrt((v * v).mean(a.axes, keepdims=True) + a.eps), scale, None), x)
 
 
@@ -166,8 +165,8 @@ class GroupNorm(XtOp, name="group_norm"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, scale: Any, bias: Any) -> Any:
-        def f(v: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, scale: Array, bias: Array | None) -> Array:
+        def f(v: Array) -> Array:
             grouped = v.reshape(v.shape[0], a.groups, math.prod(v.shape[1:]) // a.groups)
             y = grouped - grouped.mean(-1, keepdims=True)
             y = (y / np.sqrt((y * y).mean(-1, keepdims=True) + a.eps)).reshape(v.shape)

@@ -7,7 +7,7 @@ import numpy as np
 from xcc.dialects.xt.broadcasting import same_dtype
 from xcc.dialects.xt.fields import dims, integer, operand, text
 from xcc.dialects.xt.indexing import COMBINE, check_indices, scatter_into, wrapped
-from xcc.dialects.xt.numeric import in_float
+from xcc.dialects.xt.numeric import Array, in_float
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
 from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name
@@ -32,7 +32,7 @@ class LastWriters(XtOp, name="last_writers"):
         return TensorType(tuple(a.shape), "i32")
 
     @staticmethod
-    def evaluate(a: Attrs, indices: Any) -> Any:
+    def evaluate(a: Attrs, indices: Any) -> Array:
         shape = static_dims(a.shape, "shape")
         out = np.full(shape, -1, np.int32)
         at = list(np.indices(indices.shape))
@@ -57,7 +57,7 @@ class SegmentStarts(XtOp, name="segment_starts"):
         return TensorType((a.count[0] + 1,), "i32")
 
     @staticmethod
-    def evaluate(a: Attrs, keys: Any) -> Any:
+    def evaluate(a: Attrs, keys: Array) -> Array:
         (count,) = static_dims(a.count, "count")
         return np.searchsorted(keys, np.arange(count + 1)).astype(np.int32)
 
@@ -83,10 +83,10 @@ class CombineSegments(XtOp, name="combine_segments"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, starts: Any, order: Any, updates: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, starts: Array, order: Array, updates: Array) -> Array:
         places = np.repeat(np.arange(len(x)), np.diff(starts))
 
-        def write(out: Any, values: Any) -> Any:
+        def write(out: Array, values: Array) -> Array:
             out = np.array(out)
             COMBINE[a.reduction].at(out, places, values[order])
             return out
@@ -116,7 +116,7 @@ class CombineColumns(XtOp, name="combine_columns"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, indices: Any, updates: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, indices: Any, updates: Array) -> Array:
         at = list(np.indices(indices.shape))
         at[1] = wrapped(indices, x.shape[1])
         return scatter_into(x, tuple(at), updates, a.reduction)

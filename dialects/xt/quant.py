@@ -1,12 +1,11 @@
 """Quantisation: integers or narrow floats with a scale and a zero point, by tensor, by axis or by block."""
 
-from typing import Any
 
 import numpy as np
 
 from xcc.dialects.xt.broadcasting import shape_text
 from xcc.dialects.xt.fields import boolean, dtype, integer, operand, optional
-from xcc.dialects.xt.numeric import cast, integer_limits
+from xcc.dialects.xt.numeric import Array, cast, integer_limits
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, numpy_dtype, width
 from xcc.symbolic import ceildiv
@@ -28,7 +27,7 @@ def _check_scale(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorT
         raise InferError(f"the scale is {shape_text(scale.shape)}, not {shape_text(want)}")
 
 
-def spread(a: Attrs, value: Any, x: Any) -> Any:
+def spread(a: Attrs, value: Array, x: Array) -> Array:
     """Scale or zero point with a shape that broadcasts to x."""
     if value is None or value.ndim == 0:
         return value
@@ -64,7 +63,7 @@ class Quantize(XtOp, name="quantize"):
         return x.with_dtype(a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, scale: Any, zero_point: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, scale: Array, zero_point: Array | None) -> Array:
         with np.errstate(all="ignore"):
             y = x.astype(np.float32) / spread(a, scale, x).astype(np.float32)
             if is_float(a.dtype):
@@ -92,7 +91,7 @@ class Requantize(XtOp, name="requantize"):
         return x.with_dtype(a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         y = np.rint(x) + np.float32(a.zero_point)
         return np.clip(y, *integer_limits(a.dtype)).astype(np.int64).astype(numpy_dtype(a.dtype))
 
@@ -112,7 +111,7 @@ class RoundClamp(XtOp, name="round_clamp"):
         return x
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> Array:
         return np.clip(np.rint(x), np.float32(a.low), np.float32(a.high))
 
 
@@ -140,7 +139,7 @@ class Dequantize(XtOp, name="dequantize"):
         return x.with_dtype(a.dtype)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any, scale: Any, zero_point: Any) -> Any:
+    def evaluate(a: Attrs, x: Array, scale: Array, zero_point: Array | None) -> Array:
         if is_float(dtype_name(x.dtype)):
             y = x.astype(np.float32)
             y = y if zero_point is None else y - spread(a, zero_point, x).astype(np.float32)
@@ -167,7 +166,7 @@ class DynamicQuantize(XtOp, name="dynamic_quantize"):
         return x.with_dtype("ui8"), TensorType((), "f32"), TensorType((), "ui8")
 
     @staticmethod
-    def evaluate(a: Attrs, x: Any) -> Any:
+    def evaluate(a: Attrs, x: Array) -> tuple[Array, ...]:
         low = np.minimum(x.min(initial=0), np.float32(0))
         high = np.maximum(x.max(initial=0), np.float32(0))
         scale = np.float32(high - low) / np.float32(255)

@@ -3,13 +3,13 @@
 The seed is an attribute, or an operand, as is the offset (else 0): integers that a run is given, of one element.
 """
 
-from typing import Any
 
 import numpy as np
 
 from xcc.dialects.xt import angles, elementary
 from xcc.dialects.xt.fields import dims, dtype, integer, number, optional
 from xcc.dialects.xt.norm import check_float
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, numpy_dtype
@@ -21,7 +21,7 @@ ROUNDS = 10
 MASK = 0xFFFFFFFF
 
 
-def philox(count: int, seed: int, offset: int = 0) -> tuple[Any, Any]:
+def philox(count: int, seed: int, offset: int = 0) -> tuple[Array, Array]:
     """Two 32-bit words (as u64 arrays) for each position below `count`: the first two of Philox(position, offset) with
     `seed` as its key."""
     position = np.arange(count, dtype=np.uint64)
@@ -44,14 +44,14 @@ def _check_words(a: Attrs, *given: TensorType | None) -> TensorType:
     return check_float(TensorType(a.shape, a.dtype))
 
 
-def _words(a: Attrs, seed: Any, offset: Any) -> tuple[Any, Any]:
+def _words(a: Attrs, seed: Array, offset: Array) -> tuple[Array, Array]:
     """`philox` for the shape and the seed of `a`, or of the operands."""
     number, start = (default if v is None else int(np.asarray(v).item())
                      for v, default in ((seed, a.seed), (offset, 0)))
     return philox(int(np.prod(static_dims(a.shape, "shape"), dtype=np.int64)), number, start)
 
 
-def unit(word: Any) -> Any:
+def unit(word: Array) -> Array:
     """The upper 24 bits as f32 in [0, 1)."""
     return (word >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
 
@@ -73,7 +73,7 @@ class RandomUniform(XtOp, name="random_uniform"):
         return _check_words(a, seed, offset)
 
     @staticmethod
-    def evaluate(a: Attrs, seed: Any, offset: Any) -> Any:
+    def evaluate(a: Attrs, seed: Array, offset: Array) -> Array:
         shape = static_dims(a.shape, "shape")
         u = unit(_words(a, seed, offset)[0])
         y = np.float32(a.low) + np.float32(a.high - a.low) * u
@@ -97,7 +97,7 @@ class RandomNormal(XtOp, name="random_normal"):
         return _check_words(a, seed, offset)
 
     @staticmethod
-    def evaluate(a: Attrs, seed: Any, offset: Any) -> Any:
+    def evaluate(a: Attrs, seed: Array, offset: Array) -> Array:
         shape = static_dims(a.shape, "shape")
         first, second = _words(a, seed, offset)
         radius = np.sqrt(np.float32(-2) * elementary.log(unit(first) + np.float32(2.0**-24)))

@@ -72,7 +72,7 @@ def complete_activations(a: Attrs, defaults: tuple[str, ...]) -> None:
     a.betas = tuple(a.betas or (ACTIVATIONS[n][1] for n in names))
 
 
-def activation(a: Attrs, index: int) -> Callable[[Any], Any]:
+def activation(a: Attrs, index: int) -> Callable[[Array], Array]:
     f = ACTIVATIONS[a.activations[index]][2]
     return lambda x: f(x, a.alphas[index], a.betas[index])
 
@@ -81,8 +81,8 @@ def clipped(a: Attrs, x: Array) -> Array:
     return np.clip(x, -a.clip, a.clip) if a.clip else x
 
 
-def run(a: Attrs, x: Array, lengths: Any, states: list[Array], step: Callable[..., tuple[Any, ...]]) -> tuple[Array,
-        ...]:
+def run(a: Attrs, x: Array, lengths: Array | None, states: list[Array],
+        step: Callable[..., tuple[Any, ...]]) -> tuple[Array, ...]:
     """Runs `step(direction, x_t, states)` over time; rows beyond their length keep their state and give 0."""
     seq, batch = x.shape[:2]
     dirs, hidden = directions(a), states[0].shape[-1]
@@ -103,7 +103,7 @@ def run(a: Attrs, x: Array, lengths: Any, states: list[Array], step: Callable[..
     return (out, *last)
 
 
-def _initial(s: Any, x: Array, r: Array) -> Array:
+def _initial(s: Array | None, x: Array, r: Array) -> Array:
     return np.zeros((r.shape[0], x.shape[1], r.shape[2]), x.dtype) if s is None else s
 
 
@@ -149,9 +149,10 @@ class Lstm(XtOp, name="lstm"):
         return check_types(a, 4, 2, *types)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array, lengths: Any, h0: Any, c0: Any,
-                 p: Any) -> tuple[Array, ...]:
-        def f(x: Array, w: Array, r: Array, b: Array, h0: Any, c0: Any, p: Any) -> tuple[Array, ...]:
+    def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None, h0: Array | None,
+                 c0: Array | None, p: Array | None) -> tuple[Array, ...]:
+        def f(x: Array, w: Array, r: Array, b: Array | None, h0: Array | None, c0: Array | None,
+              p: Array | None) -> tuple[Array, ...]:
             size = r.shape[2]
 
             def step(d: int, xt: Array, states: list[Array]) -> tuple[Array, ...]:
@@ -202,8 +203,9 @@ class Gru(XtOp, name="gru"):
         return check_types(a, 3, 1, *types)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array, lengths: Any, h0: Any) -> tuple[Array, ...]:
-        def f(x: Array, w: Array, r: Array, b: Array, h0: Any) -> tuple[Array, ...]:
+    def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None,
+                 h0: Array | None) -> tuple[Array, ...]:
+        def f(x: Array, w: Array, r: Array, b: Array | None, h0: Array | None) -> tuple[Array, ...]:
             size = r.shape[2]
 
             def step(d: int, xt: Array, states: list[Array]) -> tuple[Array, ...]:
@@ -249,8 +251,9 @@ class Rnn(XtOp, name="rnn"):
         return check_types(a, 1, 1, *types)
 
     @staticmethod
-    def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array, lengths: Any, h0: Any) -> tuple[Array, ...]:
-        def f(x: Array, w: Array, r: Array, b: Array, h0: Any) -> tuple[Array, ...]:
+    def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None,
+                 h0: Array | None) -> tuple[Array, ...]:
+        def f(x: Array, w: Array, r: Array, b: Array | None, h0: Array | None) -> tuple[Array, ...]:
             size = r.shape[2]
 
             def step(d: int, xt: Array, states: list[Array]) -> tuple[Array, ...]:

@@ -42,7 +42,7 @@ class Nonzero(XtOp, name="nonzero"):
         return TensorType((x.rank, _new_symbol(a)), "i64")
 
     @staticmethod
-    def evaluate(a: Attrs, x: Array, places: Any = None) -> Array:
+    def evaluate(a: Attrs, x: Array, places: Array | None = None) -> Array:
         return np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1)
 
 
@@ -112,7 +112,7 @@ class UniqueRuns(XtOp, name="unique_runs"):
         return line.with_dtype(values.dtype), line, TensorType(values.shape, "i64"), line
 
     @staticmethod
-    def evaluate(a: Attrs, values: Any, indices: Any, runs: Any, next: Any, at: Any) -> Any:
+    def evaluate(a: Attrs, values: Array, indices: Any, runs: Array, next: Array, at: Array) -> tuple[Array, ...]:
         heads = np.flatnonzero(np.diff(runs, prepend=0))
         inverse = np.empty(len(values), np.int64)
         inverse[indices] = at
@@ -150,5 +150,5 @@ class Compress(XtOp, name="compress"):
         return x.with_shape([n] if a.flat else [*x.shape[:a.axis], n, *x.shape[a.axis + 1:]])
 
     @staticmethod
-    def evaluate(a: Attrs, x: Array, condition: Array, places: Any = None) -> Array:
+    def evaluate(a: Attrs, x: Array, condition: Array, places: Array | None = None) -> Array:
         return np.compress(condition, x, None if a.flat else a.axis)

@@ -171,10 +171,11 @@ class _Axis:
         results = [self._returned(n, v, batch) for n, v in enumerate(sites.returned)]
         wanted, choice = self._choice(sites, costs, arguments, results, weights)
         store = WeightStore() if self.ctx.weights is None else self.ctx.weights
+        inside = sites.nbytes_inside(costs.nbytes)
         divider = Divider(sites, choice, FreeValues(sites, costs, wanted), costs, self.mover, store)
         divider.run()
         self._cut_states(choice, store)
-        return axis_report(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes))
+        return axis_report(self.mover, choice, divider.reports, sites.nbytes_of_weights(costs.nbytes), inside)
 
     def _choice(self, sites: Sites, costs: Costs, arguments: dict[Value, Placement], results: list[list[Placement]],
                 weights: dict[str, Placement]) -> tuple[Wanted, Choice]:
@@ -240,5 +241,10 @@ class _Axis:
     def _weights(self, sites: Sites) -> dict[str, Placement]:
         names = {s.view.a.name: s.view.results[0] for s in sites.all if s.view.name == "weight"}
         part = rf"(\.({'|'.join(self.mesh.names)})(\.\d+)?)*$"     # behind the name of the whole one
-        wishes = {name: self._wish(re.sub(part, "", name), t, "weight") for name, t in names.items()}
+        original = {name: re.sub(part, "", name) for name in names}
+        for name, t in sites.inside().items():
+            if name not in original.values() and (self._wish(name, t, "weight") or WHOLE) != WHOLE:
+                raise UserError(f"shard: weight '{name}' is read in a loop or a branch, which each rank computes "
+                                "whole: say nothing of it, or whole")
+        wishes = {name: self._wish(original[name], t, "weight") for name, t in names.items()}
         return {name: p for name, p in wishes.items() if p is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -42,13 +43,14 @@ def ranks(fake: FakeNccl, program: Program, mesh: Mesh, work: Callable[[Any], An
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
+    job = uuid.uuid4().hex      # another test may find the same port
     groups = sorted({s.axes for s in program.body if isinstance(s, Collective)})
     out: list[Any] = [None] * mesh.size
 
     def one(rank: int) -> None:
         driver = fake.local.driver = gpu({"add_one": add_one, **kernels})
         try:
-            world = World(Place(rank, mesh.size, rank, mesh.size, "127.0.0.1", port, "job"), seconds=60)
+            world = World(Place(rank, mesh.size, rank, mesh.size, "127.0.0.1", port, job), seconds=240)
             out[rank] = work(SimpleNamespace(
                 run=GpuExecutor(driver, program, [b"module"], {}, dict.fromkeys(kernels, 0),
                                 Nccl(driver, world, mesh, groups)),

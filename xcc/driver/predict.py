@@ -48,7 +48,7 @@ def predict(module: Any, ctx: PassContext, mesh: Mesh, shard: Sequence[str] = ()
     divide(module, ctx, inner, 0, shard)
     sites = Sites(block, 1)
     costs = Costs(ctx.chip, 1, bounds)
-    weights = sites.nbytes_of_weights(costs.nbytes)
+    weights = sites.nbytes_of_weights(costs.nbytes) + sites.nbytes_inside(costs.nbytes)
     seconds = sum(_seconds(site, costs, ctx.chip, mesh) for site in sites.all if not site.free)
     found = [s for s in sites.all if s.view.name in COLLECTIVES]
     exchanged = [costs.nbytes(s.view.results[0]) for s in found]

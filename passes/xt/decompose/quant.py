@@ -27,7 +27,7 @@ def _spread(a: Attrs, value: Value, x: Value) -> Value:
 
 
 @decomposes("quantize")
-def quantize(a: Attrs, x: Value, scale: Value, zero_point: Value) -> Value:
+def quantize(a: Attrs, x: Value, scale: Value, zero_point: Value | None) -> Value:
     """clamp(round(x / scale) + zero_point) in f32, then the conversion."""
     y = xt.div(convert(x, "f32"), convert(_spread(a, scale, x), "f32"))
     whole = not xt.is_float(a.dtype)
@@ -42,7 +42,7 @@ def quantize(a: Attrs, x: Value, scale: Value, zero_point: Value) -> Value:
 
 
 @decomposes("dequantize")
-def dequantize(a: Attrs, x: Value, scale: Value, zero_point: Value) -> Value:
+def dequantize(a: Attrs, x: Value, scale: Value, zero_point: Value | None) -> Value:
     """(x - zero_point) * scale, the difference in i32 for integers."""
     middle = "f32" if xt.is_float(xt.TensorType.of(x).dtype) else "i32"
     y = convert(x, middle)

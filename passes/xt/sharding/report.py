@@ -46,12 +46,14 @@ class AxisReport:
     seconds: float = 0.0
 
 
-def axis_report(mover: Mover, choice: Choice, reports: Sequence[Report], weights: int) -> AxisReport:
-    """A line for the axis, one for each weight that is split, and one for each collective."""
-    held = f"{choice.weights} of {weights} bytes of weights a rank, {choice.seconds * 1e6:.0f} us predicted"
+def axis_report(mover: Mover, choice: Choice, reports: Sequence[Report], weights: int, inside: int) -> AxisReport:
+    """A line for the axis, one for each weight that is split, and one for each collective. `weights` are bytes,
+    `inside` those that loops and branches alone read."""
+    held = (f"{choice.weights + inside} of {weights + inside} bytes of weights a rank, "
+            f"{choice.seconds * 1e6:.0f} us predicted")
     parts = [f"  weight {name}, {p}" for name, p in sorted(choice.parts, key=str) if p.kind == "split"]
     lines = (f"{head(mover, reports)}, {held}", *parts, *exchanges(reports))
-    return AxisReport(lines, tuple(reports), choice.weights)
+    return AxisReport(lines, tuple(reports), choice.weights + inside)
 
 
 def head(mover: Mover, reports: Sequence[Report]) -> str:

@@ -6,12 +6,14 @@ product knows of the three segments in which a slice far behind it wants its col
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from xcc._mlir import Block, Operation, Value
 from xcc.dialects import xt
+from xcc.dialects.xt.types import TensorType
+from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.rewrite import read_others
 from xcc.passes.xt.sharding.factors import OpView, Rule, Strategy, rule_of, same_factor, strategy_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
@@ -130,9 +132,19 @@ class Sites:
             known[p] = None
             work.append((value, p))
 
-    def nbytes_of_weights(self, nbytes: Any) -> int:
-        """The bytes of all weights that are read."""
+    def nbytes_of_weights(self, nbytes: Callable[[TensorType], int]) -> int:
+        """The bytes of all weights that are read by the ops themselves."""
         return sum({s.view.a.name: nbytes(s.view.results[0]) for s in self.all if s.view.name == "weight"}.values())
+
+    def nbytes_inside(self, nbytes: Callable[[TensorType], int]) -> int:
+        """Those of weights that regions alone read, which each rank holds whole."""
+        return sum(map(nbytes, self.inside().values()))
+
+    def inside(self) -> dict[str, TensorType]:
+        """The weights that are read in regions of ops alone."""
+        found = [op for s in self.all for op in ops_where(s.op, lambda x: x.name == "xt.weight") if op != s.op]
+        own = {s.view.a.name for s in self.all if s.view.name == "weight"}
+        return {name: TensorType.of(op.results[0]) for op in found if (name := xt.attrs_of(op).name) not in own}
 
 
 def captured(op: Operation) -> list[Value]:

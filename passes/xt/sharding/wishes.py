@@ -13,6 +13,7 @@ from xcc.passes.host.placement.places import main_of, terminator
 from xcc.passes.xt.graph.rewrite import walk_ops
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, divides, split
 from xcc.runtime.mesh import Mesh
+from xcc.symbolic import symbols_of
 
 __all__ = ["Wish", "check_wishes", "name_of_value", "parsed_wish", "wished"]
 
@@ -56,8 +57,10 @@ def wished(wishes: Sequence[Wish], axis: str, ranks: int, name: str, t: TensorTy
     if not split_by:
         return WHOLE
     if dim >= t.rank or not divides(t.shape[dim], 1, ranks):
+        symbols = symbols_of(t.shape[dim]) if dim < t.rank else ()
+        fixed = f"; give it a size, as by --dim '{symbols[0]}={ranks * 32}'" if symbols else ""
         raise UserError(f"{_text(found[-1])}: {what} '{name}' is {t}, whose dim {dim} is not known to divide among "
-                        f"{ranks} ranks")
+                        f"{ranks} ranks{fixed}")
     return split(dim)
 
 

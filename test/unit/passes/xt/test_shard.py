@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 from kernel_cases import module_of
 from shard_models import MODELS, F, Weights, counts, linear, transformer
-from sharded import FAST, check_model, close, names_of, sharded
+from sharded import FAST, check_model, close, copy_of, names_of, sharded
 
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.dialects.xt.interpret_ranks import interpret_ranks
+from xcc.driver.predict import predict
+from xcc.passes.base import PassContext
+from xcc.passes.xt.shard import divide
 from xcc.runtime.mesh import Mesh
 from xcc.symbolic import sym
+from xcc.targets.base import chip_of, get_target
 
 SLOW = "sm_90a,link_latency=20000,exchange_latency=20000"
 
@@ -130,6 +134,33 @@ def test_what_is_said_of_inputs_outputs_and_weights() -> None:
     want = interpret(module, [x], w.store)[0]
     for results in interpret_ranks(modules, [[x]] * 2, stores):
         close(results[0], want)
+
+
+def test_weights_of_loops_are_whole() -> None:
+    """They are counted, and nothing else can be said of them."""
+    w = Weights()
+
+    def build(x: Any) -> Any:
+        (h,) = xt.while_([x], lambda h: xt.compare(xt.reduce(h, kind="max"), xt.scalar(4, "f32"), direction="lt"),
+                         lambda h: (xt.add(h, xt.exp(linear(w, h, 24, "inner"))),))
+        return linear(w, h, 48, "outer")
+
+    x = np.random.default_rng(1).standard_normal((6, 24)).astype(np.float32)
+    module = module_of(build, F((6, 24), "f32"))
+    check_model(module, [x], "tp:2", w.store, ["inner*=whole", "outer=tp:1"])
+    inner, outer = 4 * (24 * 24 + 24), 4 * (24 * 48 + 48)
+    ctx = PassContext(chip=chip_of(get_target("nvptx"), FAST))
+    assert predict(copy_of(module), ctx, Mesh.parse("tp:2"), ["outer=tp:1"]).weights == inner + outer // 2
+    report, = divide(copy_of(module), ctx, Mesh.parse("tp:2"), 0, ["outer=tp:1"])
+    assert f", {inner + outer // 2} of {inner + outer} bytes of weights a rank" in report.lines[0]
+    with pytest.raises(UserError, match="'inner' is read in a loop or a branch, which each rank computes whole"):
+        sharded(module, "tp:2", w.store, ["inner=tp:1"])
+
+
+def test_a_size_that_is_not_known_is_asked_for() -> None:
+    module = module_of(xt.exp, F((sym("n"), 24), "f32"))
+    with pytest.raises(UserError, match="whose dim 0 is not known to divide among 2 ranks; .* --dim 'n=64'"):
+        sharded(module, "tp:2", None, ["*=tp:0"])
 
 
 def test_two_axes_split_one_weight_as_is_said() -> None:
