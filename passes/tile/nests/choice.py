@@ -7,14 +7,17 @@ from math import prod
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.walk import ops_where
 
-__all__ = ["DEAR", "LEAVES", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept", "reads_nothing",
-           "unit_reshape", "writes"]
+__all__ = ["DEAR", "FUNCTION", "LEAVES", "LINE", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept",
+           "reads_nothing", "roots", "scans_of", "unit_reshape", "writes", "written_scan"]
 
+SCAN = "vector.scan"
 LEAVES = ("vector.step", "vector.create_mask", "vector.constant_mask", "vector.broadcast", "vector.transpose")
 LOADS = ("vector.transfer_read", "vector.gather")
 WRITES = ("vector.transfer_write", "vector.scatter", "tile.atomic", "memref.store", "memref.atomic_rmw")
+LINE = 64       # bytes of a cache line
 DEAR = 6        # operations from which on a value that is needed twice is kept
-_COSTS = {"math.": 10, "arith.div": 5, "arith.rem": 8, "vector.gather": 8}
+FUNCTION = 10   # of a function such as exp
+_COSTS = {"math.": FUNCTION, "arith.div": 5, "arith.rem": 8, "vector.gather": 8}
 
 
 def is_vector(value: Value) -> bool:
@@ -40,7 +43,52 @@ def is_lazy(op: Operation) -> bool:
     """Whether the elements of the result can be computed one by one."""
     if op.name == "arith.constant":
         return ir.DenseElementsAttr(op.attributes["value"]).is_splat
-    return op.name in LEAVES or op.name in LOADS or is_view(op) or is_elementwise(op)
+    return op.name in LEAVES or op.name in LOADS or is_view(op) or is_elementwise(op) or written_scan(op)
+
+
+def written_scan(op: Operation) -> bool:
+    """Whether a scan is computed by the loops of the one store that needs it, which walk its lines from end to end: as
+    they are, or with what else is stored beside each element."""
+    if op.name != SCAN or any(True for _ in op.results[1].uses):
+        return False
+    found = roots(op)
+    write = next(iter(found), None)
+    if write is None or len(found) > 1 or write.name != "vector.transfer_write" or write.block != op.block:
+        return False
+    line, kind = ir.VectorType(op.results[0].type), ir.VectorType(write.operands[0].type)
+    last = ir.AffineDimExpr(ir.AffineMapAttr(write.attributes["permutation_map"]).value.results[-1]).position
+    return line.shape[-1] > 1 and kind.shape[-1] == line.shape[-1] and _splat(op.operands[1]) \
+        and last == ir.MemRefType(write.operands[1].type).rank - 1 \
+        and _beside(write.operands[0], op) and scans_of(write.operands[0]) == {op}
+
+
+def _splat(value: Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.name == "arith.constant" \
+        and ir.DenseElementsAttr(value.owner.operation.attributes["value"]).is_splat
+
+
+def _beside(value: Value, source: Operation) -> bool:
+    """Whether each element of `value` needs none of `source`, or the one at its own place."""
+    return all(is_elementwise(o) or (o.name == "vector.shape_cast" and unit_reshape(o))
+               for o in _ahead(value) if o != source and source in _ahead(o.results[0]))
+
+
+def scans_of(value: Value) -> set[Operation]:
+    """The scans that a block value is made of, in its block."""
+    return {o for o in _ahead(value) if o.name == SCAN}
+
+
+def _ahead(value: Value) -> set[Operation]:
+    """The operations that a block value is made of, in its block."""
+    found: set[Operation] = set()
+    todo = [value]
+    while todo:
+        v = todo.pop()
+        if not is_vector(v) or isinstance(v.owner, ir.Block) or v.owner.operation in found:
+            continue
+        found.add(v.owner.operation)
+        todo += list(v.owner.operation.operands)
+    return found
 
 
 def writes(op: Operation) -> bool:
@@ -59,9 +107,12 @@ def reads_nothing(op: Operation) -> bool:
 
 
 def cost_of(op: Operation) -> int:
-    """Operations for an element of a lazy value."""
-    own = next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
-    if op.name == "arith.constant" or op.name in LOADS:
+    """Operations for an element of a lazy value. Views and constants are free, and masks of places: most loops end
+    where these do."""
+    if op.name == "arith.constant" or (reads_nothing(op) and _is_mask(op.results[0])):
+        return 0
+    own = 0 if is_view(op) else next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
+    if op.name in LOADS:
         return own
     return own + sum(cost_of(v.owner.operation) for v in op.operands
                      if is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation))
@@ -80,6 +131,17 @@ def _roots(op: Operation, block: Block, found: set[Operation], seen: set[Operati
             found.add(_inside(user, block))
 
 
+def _is_mask(value: Value) -> bool:
+    return bool(ir.VectorType(value.type).element_type == ir.IntegerType.get_signless(1))
+
+
+def roots(op: Operation) -> set[Operation]:
+    """The operations beside `op` that make the elements of its result be computed."""
+    found: set[Operation] = set()
+    _roots(op, op.block, found, set())
+    return found
+
+
 def _inside(op: Operation, block: Block) -> Operation:
     """The operation of `block` that `op` is, or is inside of."""
     while op.block != block:
@@ -96,8 +158,7 @@ def kept(op: Operation) -> bool:
         return False
     if any(u.block != op.block for u in users):
         return True
-    found: set[Operation] = set()
-    _roots(op, op.block, found, set())
+    found = roots(op)
     cost = cost_of(op)
     if cost >= DEAR and (len(found) > 1 or any(_stretches(u) for u in users)):
         return True
@@ -118,12 +179,12 @@ def _reads(op: Operation) -> bool:
     return op.name in LOADS
 
 
-def _safe(op: Operation, roots: set[Operation]) -> bool:
+def _safe(op: Operation, needed: set[Operation]) -> bool:
     """Whether what a load reads is still there where its elements are computed: nothing writes between, and a store
     that needs them writes other memory, or the same elements."""
     behind, last = False, None
     order = [o.operation for o in op.block.operations]
-    last = max((order.index(r) for r in roots), default=-1)
+    last = max((order.index(r) for r in needed), default=-1)
     for n, o in enumerate(order):
         if o == op:
             behind = True

@@ -35,6 +35,8 @@ class Pieces:
         key = (value, coords, lane if width else 0, width)
         if key not in self.made:
             self.made[key] = self._make(value, coords, lane, width)
+            if value in self.r.joined:
+                self.r.joined[value].store(self.made[key], coords, lane)
         return self.made[key]
 
     def _make(self, value: Value, coords: Coords, lane: int, width: int) -> Value:
@@ -59,6 +61,8 @@ class Pieces:
             return self._reshaped(source, coords, lane, width)
         if name == "vector.transfer_read":
             return self._read(source, coords, lane, width)
+        if name == "vector.scan":
+            return self.r.scans[source].of(self.of(source.operands[0], coords, lane, width))
         if name == "vector.gather":
             return self._gather(source, coords, lane, width)
         if is_elementwise(source):

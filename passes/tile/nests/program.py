@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -11,15 +12,17 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.updates import updated_only
 from xcc.passes.shared.values import op
-from xcc.passes.tile.nests import control, products, reductions, rows, stores
+from xcc.passes.tile.nests import control, products, reductions, rows, scans, stores
 from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
 from xcc.passes.tile.nests.chunks import chunked
 from xcc.passes.tile.nests.instances import PEELED, emit_instance
+from xcc.passes.tile.nests.joined import keeping_reduction
 from xcc.passes.tile.nests.kept import Coords, Kept, memory_element
 from xcc.passes.tile.nests.loops import FEW, Wholes, loops
 from xcc.passes.tile.nests.operands import slots_of
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.private import MOST_CHUNKS, Private, copies
+from xcc.passes.tile.nests.scans import Running
 from xcc.passes.tile.nests.shared import CHUNKS, Slots, shared_products
 
 __all__ = ["Retiler", "retile"]
@@ -54,8 +57,11 @@ class Retiler:
         self.values: dict[Value, Value] = {}
         self.kept: dict[Value, Kept] = {}
         self.targets: dict[Value, Kept] = {}      # where a value is to be kept that a loop carries on
+        self.joined: dict[Value, Kept] = {}         # where a value is kept by the loops that are being made
+        self.joins: dict[Operation, list[Value]] = {}   # the values that the loops of a reduction keep
         self.private: dict[Any, Private] = {}   # copies of buffers that instances only update
         self.slots: dict[tuple[Operation, int], Slots] = {}      # operands that instances share: product, number
+        self.scans: dict[Operation, Running] = {}     # scans, at the piece that is being made
         self.bytes = 0
         self.wholes = Wholes()
         self.whole = False          # all masks let everything through
@@ -90,6 +96,10 @@ class Retiler:
         elif not is_lazy(source):
             raise CompilerBug(f"retile: no rule for '{source.name}'")
         elif kept(source):
+            reduction = keeping_reduction(source)
+            if reduction is not None:
+                self.joins.setdefault(reduction, []).append(source.results[0])
+                return
             for r in source.results:
                 self.keep(r)
 
@@ -120,13 +130,27 @@ class Retiler:
                     alignment=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64))
         return Kept(memref, shape, element)
 
-    def keep(self, value: Value, into: Kept | None = None) -> Kept:
+    def keep(self, value: Value) -> Kept:
         """Computes a value into memory."""
-        kind = ir.VectorType(value.type)
-        target = into or self.targets.get(value) or self.buffer(kind.shape, kind.element_type)
+        target = self.place(value)
         self.fill(target, value)
         self.kept[value] = target
         return target
+
+    def place(self, value: Value) -> Kept:
+        """Where a value is to be kept."""
+        kind = ir.VectorType(value.type)
+        return self.targets.get(value) or self.buffer(kind.shape, kind.element_type)
+
+    @contextmanager
+    def joining(self, reduction: Operation) -> Iterator[None]:
+        """Around the loops of a reduction, which keep the values that wait for them."""
+        waiting = {v: self.place(v) for v in self.joins.pop(reduction, [])}
+        self.joined.update(waiting)
+        yield
+        for v, place in waiting.items():
+            del self.joined[v]
+            self.kept[v] = place
 
     def fill(self, target: Kept, value: Value, element: Type | None = None) -> None:
         """Writes the elements of `value` to `target`."""
@@ -137,7 +161,13 @@ class Retiler:
 
     def in_memory(self, value: Value) -> Kept:
         """A value that is needed in memory."""
-        return self.kept[value] if value in self.kept else self.keep(value)
+        if value in self.kept:
+            return self.kept[value]
+        source = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        if source is None or source.name != "vector.shape_cast" or source.operands[0] not in self.kept:
+            return self.keep(value)
+        self.reshape(source)
+        return self.kept[value]
 
     def reshape(self, source: Operation) -> None:
         have = self.in_memory(source.operands[0])
@@ -228,5 +258,5 @@ def _forall(r: Retiler, source: Operation) -> None:
 _HANDLERS: dict[str, Callable[[Retiler, Any], None]] = {
     "scf.forall": _forall,
     "vector.extract": _extract, "vector.scatter": _scatter,
-    **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS, **stores.HANDLERS,
+    **reductions.HANDLERS, **products.HANDLERS, **rows.HANDLERS, **scans.HANDLERS, **stores.HANDLERS,
 }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.passes.shared.combining import combining
 from xcc.passes.shared.values import extract, scalar_attr, shuffle, splat_constant, vec
 from xcc.passes.tile.lowering.vectors import neutral
 from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.choice import is_vector
+from xcc.passes.tile.nests.fetches import fetching
 from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import FEW, carried_loops, loops
 from xcc.passes.tile.nests.pieces import Pieces
@@ -18,21 +20,33 @@ from xcc.passes.tile.nests.pieces import Pieces
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "neutral_of"]
 
 PARTS = 2       # pieces of a long line at a time
 _F = arith_d.CmpFPredicate
 _NAMES = {"add": "sum", "mul": "prod", "maxui": "umax", "minui": "umin", "or": "or", "and": "and", "xor": "xor"}
 
 
+def _bare(kind: str) -> str:
+    """The name inside ``#vector.kind<...>``."""
+    return kind.split("<")[1].split(">")[0]
+
+
+def neutral_of(kind: str, element: Type) -> Any:
+    """What changes nothing in a reduction or scan of ``#vector.kind<...>``."""
+    return neutral(_NAMES.get(_bare(kind), _bare(kind)[:3]), element)
+
+
 class _Fold:
     """What a vector.multi_reduction does with pieces: the state of a loop over them is a list of pieces."""
 
-    def __init__(self, source: Operation) -> None:
-        self.kind = str(source.attributes["kind"]).split("<")[1].split(">")[0]
+    def __init__(self, source: Operation, across: bool) -> None:
+        """across: lanes are combined with each other at the end."""
+        self.across = across
+        self.kind = _bare(str(source.attributes["kind"]))
         self.element = ir.VectorType(source.operands[0].type).element_type
         self.combine: Callable[[Any, Any], Any] = combining(f"<{self.kind}>", self.element)
-        self.neutral = neutral(_NAMES.get(self.kind, self.kind[:3]), self.element)
+        self.neutral = neutral_of(f"<{self.kind}>", self.element)
 
     def start(self, width: int) -> list[Value]:
         """The state before the first piece."""
@@ -65,15 +79,23 @@ class _Fold:
 
 
 class _Extremum(_Fold):
-    """A maximum or minimum of floats: a comparison a piece, and apart from it a NaN that was met. That each step is NaN
-    where an element is takes six instructions on x86, one after the other."""
+    """A maximum or minimum of floats: a comparison a piece, and apart from it a NaN that was met, by one for two lanes
+    where these are combined at the end. That each step is NaN where an element is takes six instructions on x86, one
+    after the other."""
 
     def start(self, width: int) -> list[Value]:
-        return [*super().start(width), splat_constant(vec(width, self.element), 0)]
+        return [*super().start(width), splat_constant(vec(self._lanes_met(width), self.element), 0)]
 
     def step(self, state: list[Value], piece: Value) -> list[Value]:
         best, met = state
-        return [self._better(piece, best), arith_d.select(arith_d.cmpf(_F.UNO, piece, piece), piece, met)]
+        width = ir.VectorType(piece.type).shape[0]
+        half = self._lanes_met(width)
+        low, high = (shuffle(piece, piece, range(at, at + half)) if half < width else piece for at in (0, width - half))
+        nan = splat_constant(vec(half, self.element), math.nan)
+        return [self._better(piece, best), arith_d.select(arith_d.cmpf(_F.UNO, low, high), nan, met)]
+
+    def _lanes_met(self, width: int) -> int:
+        return width // 2 if self.across and width > 1 else width
 
     def join(self, one: list[Value], other: list[Value]) -> list[Value]:
         return [self._better(one[0], other[0]), arith_d.addf(one[1], other[1])]
@@ -98,24 +120,29 @@ def _halves(piece: Value, combine: Callable[[Any, Any], Any]) -> Value:
     return extract(piece, 0)
 
 
-def _fold_of(source: Operation) -> _Fold:
-    fold = _Fold(source)
+def _fold_of(source: Operation, across: bool) -> _Fold:
+    fold = _Fold(source, across)
     wide = isinstance(fold.element, ir.FloatType) and fold.element.width >= 32
-    return _Extremum(source) if wide and fold.kind in ("maximumf", "minimumf") else fold
+    return _Extremum(source, across) if wide and fold.kind in ("maximumf", "minimumf") else fold
 
 
 def _reduction(r: Retiler, source: Operation) -> None:
     """vector.multi_reduction"""
+    with r.joining(source):
+        _reduce(r, source)
+
+
+def _reduce(r: Retiler, source: Operation) -> None:
     value, acc = source.operands
     shape = list(ir.VectorType(value.type).shape)
     reduced = list(ir.DenseI64ArrayAttr(source.attributes["reduction_dims"]))
     left = [d for d in range(len(shape)) if d not in reduced]
-    fold = _fold_of(source)
-    bare = fold.begins_with(acc)
     lane = r.lane(shape)
+    fold = _fold_of(source, lane in reduced)
+    bare = fold.begins_with(acc)
     result = source.results[0]
     if not is_vector(result):
-        piece = _of_place(r, value, {}, reduced, lane, shape, fold)
+        piece = _of_place(r, source, {}, reduced, lane, shape, fold)
         r.values[result] = piece if bare else fold.combine(piece, r.get(acc))
         return
     kind = ir.VectorType(result.type)
@@ -124,9 +151,9 @@ def _reduction(r: Retiler, source: Operation) -> None:
     def body(coords: Coords, along: int, width: int) -> None:
         at = dict(zip(left, coords, strict=True))
         if lane in reduced:
-            piece, first = _of_place(r, value, at, reduced, lane, shape, fold), 0
+            piece, first = _of_place(r, source, at, reduced, lane, shape, fold), 0
         else:
-            piece, first = fold.piece(_beside(r, value, at, reduced, lane, shape, fold, width)), width
+            piece, first = fold.piece(_beside(r, source, at, reduced, lane, shape, fold, width)), width
         if not bare:
             piece = fold.combine(piece, Pieces(r).of(acc, coords, along, first))
         target.store(piece, coords, along)
@@ -146,22 +173,23 @@ def _coords(rank: int, *parts: Mapping[int, Value | int]) -> Coords:
     return tuple(out)
 
 
-def _of_place(r: Retiler, value: Value, at: dict[int, int], reduced: list[int], lane: int, shape: list[int],
+def _of_place(r: Retiler, source: Operation, at: dict[int, int], reduced: list[int], lane: int, shape: list[int],
               fold: _Fold) -> Value:
     """The reduction at one place of what is left, lanes too: the first piece, the others onto it."""
     if lane not in reduced:     # nothing but dims of size 1
-        return Pieces(r).of(value, _coords(len(shape), at), lane, 0)
+        return Pieces(r).of(source.operands[0], _coords(len(shape), at), lane, 0)
     width = r.width(shape[lane])
-    return fold.lanes(_beside(r, value, at, [*(d for d in reduced if d != lane), lane], lane, shape, fold, width))
+    return fold.lanes(_beside(r, source, at, [*(d for d in reduced if d != lane), lane], lane, shape, fold, width))
 
 
-def _beside(r: Retiler, value: Value, at: dict[int, int], dims: list[int], lane: int, shape: list[int],
+def _beside(r: Retiler, source: Operation, at: dict[int, int], dims: list[int], lane: int, shape: list[int],
             fold: _Fold, width: int) -> list[Value]:
     """The state of `fold` behind the pieces along `dims`. Long lines are two by two, so that one piece is computed
     while the other waits for the one before."""
     parts = PARTS if lane in dims and shape[lane] >= PARTS * FEW * width else 1
     steps = [parts * width if d == lane else 1 for d in dims]
     sizes = [shape[d] for d in dims]
+    fetch = fetching(r, source)
 
     def body(places: list[Value | int], carried: list[Value]) -> list[Value]:
         where = _coords(len(shape), at, dict(zip(dims, places, strict=True)))
@@ -169,7 +197,8 @@ def _beside(r: Retiler, value: Value, at: dict[int, int], dims: list[int], lane:
         out: list[Value] = []
         for n in range(parts):
             there = tuple(add(c, n * width) if d == lane else c for d, c in enumerate(where))
-            out += fold.step(carried[n * each:(n + 1) * each], Pieces(r).of(value, there, lane, width))
+            fetch(there, lane, width)
+            out += fold.step(carried[n * each:(n + 1) * each], Pieces(r).of(source.operands[0], there, lane, width))
         return out
 
     state = carried_loops(r.wholes, sizes, steps, fold.start(width) * parts, body, FEW)

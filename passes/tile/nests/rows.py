@@ -1,4 +1,4 @@
-"""What goes through block values element by element: scans, sorts, atomic updates."""
+"""What goes through block values element by element: sorts, atomic updates."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op, scf_d
-from xcc.passes.shared.attributes import REVERSE
-from xcc.passes.shared.combining import combining, rmw_kind
+from xcc.passes.shared.combining import rmw_kind
 from xcc.passes.shared.values import index, op
 from xcc.passes.tile.nests.kept import Coords, Kept
-from xcc.passes.tile.nests.loops import carried_loops, loops
+from xcc.passes.tile.nests.loops import loops
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.private import Private
 
@@ -24,31 +23,6 @@ _I = arith_d.CmpIPredicate
 
 def _loops(r: Retiler, sizes: list[int], body: Callable[[list[Any]], None]) -> None:
     loops(r.wholes, sizes, [1] * len(sizes), body)
-
-
-def _scan(r: Retiler, source: Operation) -> None:
-    """vector.scan along the last dim of [rows, n]"""
-    value, initial = source.operands
-    data = r.in_memory(value)
-    rows, n = data.shape
-    combine = combining(str(source.attributes["kind"]), data.element)
-    inclusive, back = bool(ir.BoolAttr(source.attributes["inclusive"]).value), REVERSE in source.attributes
-    target = r.buffer((rows, n), data.element)
-
-    def row(places: list[Value]) -> None:
-        (i,) = places
-        start = Pieces(r).of(initial, (i,), 0, 0)
-
-        def step(at: list[Value], carried: list[Value]) -> list[Value]:
-            j = arith_d.subi(index(n - 1), at[0]) if back and n > 1 else at[0]
-            made = combine(carried[0], data.load((i, j), 1, 0))
-            target.store(made if inclusive else carried[0], (i, j), 1)
-            return [made]
-
-        carried_loops(r.wholes, [n], [1], [start], step)
-
-    _loops(r, [rows], row)
-    r.kept[source.results[0]] = target
 
 
 def _sort(r: Retiler, source: Operation) -> None:
@@ -176,4 +150,4 @@ def _worth(value: Value) -> bool:
     return cost_of(owner_op(value)) >= DEAR
 
 
-HANDLERS: dict[str, Callable[..., None]] = {"tile.atomic": _atomic, "tile.sort": _sort, "vector.scan": _scan}
+HANDLERS: dict[str, Callable[..., None]] = {"tile.atomic": _atomic, "tile.sort": _sort}

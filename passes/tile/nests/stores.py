@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Attribute, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.shared.values import index, op, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
+from xcc.passes.tile.nests.choice import scans_of, written_scan
 from xcc.passes.tile.nests.kept import Coords, stepped
 from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
+from xcc.passes.tile.nests.scans import scan_nest
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -72,7 +74,11 @@ def _nest(r: Retiler, source: Operation, how: dict[str, Attribute]) -> None:
         every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
         op("vector.scatter", [], [memref, *places, stepped(width, memref_stride(memref, where[lane])), every, piece])
 
-    r.nest(shape, body, along, order)
+    scan = next((o for o in scans_of(value) if written_scan(o)), None)
+    if scan is None:
+        r.nest(shape, body, along, order)
+    else:
+        scan_nest(r, scan, shape, along, order, body)
 
 
 def _store(piece: Value, memref: Value, places: list[Value], mask: Value | None, how: dict[str, Attribute]) -> None:

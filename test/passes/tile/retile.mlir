@@ -1,33 +1,37 @@
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s
 // RUN: %xcc_opt %s --target=cpu --chip=znver4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=DOT
 
-// A row is read once for its maximum and once for the exponentials, which are kept: the sum and the quotient need both.
-// Each loop is one of whole pieces, which end where the row does, and one of what is left, behind masks. Reductions take
-// two pieces at a time; a maximum is carried with a NaN that was met, not by operations that tell NaN in each step.
+// A row is read once for its maximum and once for the exponentials, which the loops of their sum keep: the quotient needs
+// them, too. Each loop is one of whole pieces, which end where the row does, and one of what is left, behind masks.
+// Reductions take two pieces at a time; a maximum is carried with a NaN that was met, by a comparison of two halves, not by
+// operations that tell NaN in each step.
 // CHECK-LABEL: func.func @softmax(
 // CHECK: scf.forall
 // CHECK: %[[REST:.*]] = arith.remui
 // CHECK: %[[END:.*]] = arith.subi %{{.*}}, %[[REST]]
-// CHECK: scf.for %{{.*}} = %c0 to %[[END]] step %c64 {{.*}} -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>)
+// CHECK: scf.for %{{.*}} = %c0 to %[[END]] step %c64 {{.*}} -> (vector<32xf32>, vector<16xf32>, vector<32xf32>, vector<16xf32>)
 // CHECK: %[[X:.*]] = vector.load %arg0[{{.*}} : memref<?x?xf32>, vector<32xf32>
+// CHECK: %[[LOW:.*]] = vector.shuffle %[[X]]
+// CHECK: %[[HIGH:.*]] = vector.shuffle %[[X]]
 // CHECK: %[[MORE:.*]] = arith.cmpf ogt, %[[X]], %[[TOP:.*]] :
 // CHECK: arith.select %[[MORE]], %[[X]], %[[TOP]]
-// CHECK: arith.cmpf uno, %[[X]], %[[X]]
+// CHECK: arith.cmpf uno, %[[LOW]], %[[HIGH]] : vector<16xf32>
 // CHECK: scf.for %{{.*}} = %[[END]] to %c1024 step %c64
 // CHECK: vector.maskedload {{.*}} into vector<32xf32>
 // CHECK: arith.cmpf ogt
 // CHECK-NOT: arith.maximumf
 // CHECK: %[[KEPT:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1024xf32>
-// CHECK: scf.for
-// CHECK: vector.load %arg0
-// CHECK: math.exp {{.*}} : vector<32xf32>
-// CHECK: scf.for
-// CHECK: vector.maskedload
-// CHECK: math.exp {{.*}} : vector<32xf32>
-// CHECK: vector.store %{{.*}}, %[[KEPT]]
 // CHECK: scf.for {{.*}} step %c64 {{.*}} -> (vector<32xf32>, vector<32xf32>)
-// CHECK: vector.load %[[KEPT]]
-// CHECK: scf.for
+// CHECK: vector.load %arg0
+// CHECK: %[[E:.*]] = math.exp {{.*}} : vector<32xf32>
+// CHECK: vector.store %[[E]], %[[KEPT]]
+// CHECK: arith.addf %{{.*}}, %[[E]]
+// CHECK: scf.for {{.*}} step %c64 {{.*}} -> (vector<32xf32>, vector<32xf32>)
+// CHECK: vector.maskedload
+// CHECK: %[[E:.*]] = math.exp {{.*}} : vector<32xf32>
+// CHECK: vector.store %[[E]], %[[KEPT]]
+// CHECK: arith.addf %{{.*}}, %[[E]]
+// CHECK: scf.for {{.*}} step %c32 {
 // CHECK: vector.load %[[KEPT]]
 // CHECK: arith.divf
 // CHECK: vector.store %{{.*}}, %arg1
@@ -46,6 +50,73 @@ func.func @softmax(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32> {t
   %sb = "tile.broadcast"(%s) {shape = [1, 1024]} : (f32) -> vector<1x1024xf32>
   %q = arith.divf %e, %sb : vector<1x1024xf32>
   "tile.store"(%q, %y, %i, %c0) : (vector<1x1024xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// What is cheap is computed again where it is needed, and a mask of places is free: whole pieces have none.
+// CHECK-LABEL: func.func @away(
+// CHECK-NOT: memref.alloca
+// CHECK: scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>)
+// CHECK: %[[X:.*]] = vector.load %arg0
+// CHECK: %[[D:.*]] = arith.subf %[[X]]
+// CHECK: arith.mulf %[[D]], %[[D]]
+// CHECK: scf.for {{.*}} -> (vector<32xf32>, vector<32xf32>)
+// CHECK: vector.maskedload
+// CHECK: scf.for
+// CHECK: vector.load %arg0
+// CHECK: arith.subf
+// CHECK-NOT: memref.alloca
+// CHECK: vector.maskedstore
+func.func @away(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>, %a: f32, %n: i64) attributes {tile.grid = ["x_0"]} {
+  %i = "tile.program_id"() {axis = 0 : i64} : () -> index
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<1x1024xf32>
+  %t = "tile.load"(%x, %zero, %i, %c0) {shape = [1, 1024]} : (memref<?x?xf32>, f32, index, index) -> vector<1x1024xf32>
+  %ab = "tile.broadcast"(%a) {shape = [1, 1024]} : (f32) -> vector<1x1024xf32>
+  %d = arith.subf %t, %ab : vector<1x1024xf32>
+  %line = "tile.iota"() {dtype = "i64", size = 1024} : () -> vector<1024xi64>
+  %lines = "tile.reshape"(%line) {shape = [1, 1024]} : (vector<1024xi64>) -> vector<1x1024xi64>
+  %end = "tile.broadcast"(%n) {shape = [1, 1024]} : (i64) -> vector<1x1024xi64>
+  %below = arith.cmpi slt, %lines, %end : vector<1x1024xi64>
+  %away = arith.select %below, %d, %none : vector<1x1024xi1>, vector<1x1024xf32>
+  %sq = arith.mulf %away, %away : vector<1x1024xf32>
+  %s = "tile.reduce"(%sq) {axes = [0, 1], kind = "sum"} : (vector<1x1024xf32>) -> f32
+  %sb = "tile.broadcast"(%s) {shape = [1, 1024]} : (f32) -> vector<1x1024xf32>
+  %q = arith.mulf %away, %sb : vector<1x1024xf32>
+  "tile.store"(%q, %y, %i, %c0) : (vector<1x1024xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// A running sum goes from piece to piece in the loops of the store that needs it: four steps in each register of 16, then
+// what the registers before have come to.
+// CHECK-LABEL: func.func @running(
+// CHECK-NOT: memref.alloca
+// CHECK: scf.for %{{.*}} iter_args(%[[BEFORE:.*]] = %{{.*}}) -> (vector<16xf32>)
+// CHECK: %[[X:.*]] = vector.load %arg0
+// CHECK: %[[LOW:.*]] = vector.shuffle %[[X]], %{{.*}} [0, 1, 2
+// CHECK: %[[ONE:.*]] = vector.shuffle %{{.*}}, %[[LOW]] [15, 16, 17
+// CHECK: arith.addf %[[ONE]], %[[LOW]]
+// CHECK-COUNT-3: arith.addf %{{.*}} : vector<16xf32>
+// CHECK: vector.shuffle {{.*}} [15, 15, 15
+// CHECK: arith.addf %[[BEFORE]]
+// CHECK: %[[NEXT:.*]] = arith.addf %[[BEFORE]]
+// CHECK: arith.addf %[[NEXT]]
+// CHECK: vector.store %{{.*}}, %arg1
+// CHECK: scf.yield
+// CHECK: scf.for {{.*}} -> (vector<16xf32>)
+// CHECK: vector.maskedload
+// CHECK: vector.maskedstore
+// CHECK-NOT: memref.alloca
+// CHECK: return
+func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) attributes {tile.grid = ["x_0"]} {
+  %i = "tile.program_id"() {axis = 0 : i64} : () -> index
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %t = "tile.load"(%x, %zero, %i, %c0) {shape = [1, 1024]} : (memref<?x?xf32>, f32, index, index) -> vector<1x1024xf32>
+  %s = "tile.scan"(%t) {kind = "sum"} : (vector<1x1024xf32>) -> vector<1x1024xf32>
+  %d = arith.addf %s, %t : vector<1x1024xf32>
+  "tile.store"(%d, %y, %i, %c0) : (vector<1x1024xf32>, memref<?x?xf32>, index, index) -> ()
   return
 }
 

@@ -1,4 +1,4 @@
-"""Rows that registers hold, whole ones and others, and extrema of NaN, against numpy."""
+"""Rows that registers hold, whole ones and others, longer ones, and extrema of NaN, against numpy."""
 
 import math
 import warnings
@@ -9,7 +9,7 @@ import pytest
 from xcc import tile
 
 
-@pytest.mark.parametrize("dtype, block", [("f32", 256), ("f32", 16), ("f64", 64), ("f16", 128)])
+@pytest.mark.parametrize("dtype, block", [("f32", 256), ("f32", 16), ("f64", 64), ("f16", 128), ("f32", 2048)])
 def test_rows(dtype, block):
     """A softmax and the extrema of rows; whole rows, shorter ones and one with NaN."""
     def program(x, y, top, low):
@@ -26,7 +26,7 @@ def test_rows(dtype, block):
     kind = {"f32": np.float32, "f64": np.float64, "f16": np.float16}[dtype]
     for columns in (block, block - 3):
         x = np.random.default_rng(0).standard_normal((5, columns)).astype(kind)
-        x[1, 2] = x[3, 0] = np.nan
+        x[1, 2] = x[3, 0] = x[4, columns - 1] = np.nan
         y, top, low = np.zeros_like(x), np.zeros(5, np.float32), np.zeros(5, np.float32)
         made.launch([x, y, top, low], (5,))
         wide = x.astype(np.float64)
