@@ -32,7 +32,7 @@ def _bare(kind: str) -> str:
     return kind.split("<")[1].split(">")[0]
 
 
-def neutral_of(kind: str, element: Type) -> Any:
+def neutral_of(kind: str, element: Type) -> float:
     """What changes nothing in a reduction or scan of ``#vector.kind<...>``."""
     return neutral(_NAMES.get(_bare(kind), _bare(kind)[:3]), element)
 
