@@ -106,24 +106,29 @@ class Model:
         if self._executor is None:
             self.settle(gpu_of([*inputs.values(), *(out or {}).values()]))
         handle = stream_of(stream)
-        if self.part.mesh.size > 1:
-            assert self.executor is not None        # has met the others
+        if not self.part.several:
+            return self._run_on(inputs, out or {}, handle, borrow)
+        assert self.executor is not None        # has met the others
         with self.part.running():
             return self._run_on(inputs, out or {}, handle, borrow)
 
     def _run_on(self, inputs: Mapping[str, Any], out: Mapping[str, Any], handle: int | None, borrow: bool
                 ) -> dict[str, Any]:
-        more: dict[str, Any] = ({} if handle is None else {"stream": handle}) | ({"borrow": True} if borrow else {})
+        more: dict[str, Any] = {} if handle is None else {"stream": handle}
+        if borrow:
+            more["borrow"] = True
         if more and not hasattr(self.executor, "run_on"):
             raise UserError(f"{next(iter(more))} is for models on GPUs, this one is for '{self.target}'")
         checked = self._checked(inputs, handle)
-        self.part.agree(checked[1])
+        if self.part.several:
+            self.part.agree(checked[1])
         if self._updated:
             self._updated.check([inputs[i.name] for i in self.inputs], checked[0], self._place()[1])
         outputs = self._run(checked, out, more)
         for n, place in self._updated.outputs.items():
             outputs[n] = inputs[self.inputs[place].name]
-        return dict(zip(self._output_names, outputs, strict=True)) | dict(out)
+        named = dict(zip(self._output_names, outputs, strict=True))
+        return named | dict(out) if out else named
 
     def _run(self, checked: tuple[list[Any], dict[str, int]], out: Mapping[str, Any], more: Mapping[str, Any]
              ) -> list[Any]:
@@ -256,7 +261,7 @@ class Model:
         leaves out. UserError where they do not fit the model. Without it, that is for the least sizes, with room for
         larger ones; the first run on others plans its memory, and clears it where it takes more than a large page.
         """
-        if self.part.mesh.size > 1:     # all ranks load it together
+        if self.part.several:       # all ranks load it together
             assert self.executor is not None
         if not self._on_host:
             return self

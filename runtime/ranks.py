@@ -68,7 +68,7 @@ class Part:
     """What of `artifact` this process runs, and with whom.
 
     Attributes:
-        mesh: of the model.
+        mesh: of the model; `several`: it has more than one rank.
         place: of the process, where the model has several ranks.
         own: the rank's part; rank 0's where no launcher has started so many ranks, to be looked at.
         ranks: the others, once they were met.
@@ -76,15 +76,15 @@ class Part:
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact, self.mesh = artifact, mesh_of(artifact)
-        several = self.mesh.size > 1
-        self.place = place() if several else Place()
+        self.several = self.mesh.size > 1
+        self.place = place() if self.several else Place()
         self.ranks: Ranks | None = None
         rank = self.place.rank if self.place.size == self.mesh.size else 0
-        self.own = part_of_rank(artifact, rank) if several else artifact
+        self.own = part_of_rank(artifact, rank) if self.several else artifact
 
     def join(self) -> dict[str, Any]:
         """Meets the others, where there are any, of whom the executor is told so; UserError says why not."""
-        if self.mesh.size > 1 and self.ranks is None:
+        if self.several and self.ranks is None:
             self.ranks = _met(self.artifact, self.own, self.mesh, self.place)
         return {"ranks": self.ranks} if self.ranks is not None else {}
 
