@@ -32,7 +32,7 @@ from xcc.runtime.signature import require
 __all__ = ["GpuBody"]
 
 _MAX_UNROLLED = 4096       # launches that one graph may hold
-FEW = 1                    # launches that take as little of the host's time as a graph, and start sooner
+FEW = 1                    # launches that take no more of the host's time than a graph
 
 
 class GpuBody:
