@@ -27,6 +27,7 @@ from xcc.frontends.onnx.context import (
     place_of,
 )
 from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, with_defaults
+from xcc.frontends.onnx.node_order import operands_first
 from xcc.frontends.onnx.propagate import propagate
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class GraphImporter:
                 self.bind(proto.name, Tensor.of_array(source.array(proto)))
         for sparse in self.graph.sparse_initializer:
             self.bind(sparse.values.name, Tensor.of_array(dense_of(source, sparse)))
-        return self._results(_named(self.graph.node))
+        return self._results(operands_first(_named(self.graph.node)))
 
     def _results(self, nodes: Sequence[NodeProto]) -> list[Value]:
         """Imports `nodes`, the last of the graph; returns the graph's outputs."""
@@ -186,7 +187,7 @@ class GraphImporter:
             return conditional(context, lambda: branch("then_branch"), lambda: branch("else_branch"))
 
     def nodes(self, nodes: Sequence[NodeProto]) -> None:
-        for node in _named(nodes):
+        for node in operands_first(_named(nodes)):
             self.node(node)
 
     def node(self, node: NodeProto) -> None:
@@ -214,7 +215,7 @@ class GraphImporter:
         tensor = self.find(name)
         if tensor is None:
             raise UserError(self.describe(node, f"operand '{name}' is not made by an earlier node, nor an input, nor "
-                                                f"an initializer (a missing input, a cycle, or nodes out of order)"))
+                                                f"an initializer (a missing input, or a cycle)"))
         return tensor
 
     def _located(self, e: UserError, node: NodeProto) -> UserError:
