@@ -131,7 +131,7 @@ def _fn(name: str, a: Dim, b: Dim) -> Expr:
 
 
 def floordiv(a: Dim, b: Dim) -> Dim:
-    """Floor division; exact parts are divided out term by term."""
+    """Floor division; exact parts are divided out, and common factors (which are not 0: it would be no division)."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     if b == 1:
@@ -139,8 +139,7 @@ def floordiv(a: Dim, b: Dim) -> Dim:
     if a == b:
         return 1
     if isinstance(b, Expr):
-        exact = _divide_by_monomial(a, b)
-        return exact if exact is not None else _fn("floordiv", a, b)
+        return _quotient(floordiv, a, b)
     whole: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for m, c in _terms(a):
@@ -160,7 +159,7 @@ def floordiv(a: Dim, b: Dim) -> Dim:
         inner, by = _collapse({m: c // common for m, c in remainder.terms}), by // common
     if by == 1:
         return base + inner
-    nested = _single_floordiv(inner)
+    nested = _single_floordiv(inner) if by > 0 else None
     if nested is not None:
         return base + floordiv(nested[0], nested[1] * by)
     return base + _fn("floordiv", inner, by)
@@ -186,21 +185,60 @@ def _divides_by_int(atom: Atom) -> bool:
     return len(atom) == 3 and atom[0] == "floordiv" and isinstance(atom[2], int)
 
 
-def _divide_by_monomial(a: Dim, b: Expr) -> Dim | None:
-    if not isinstance(a, Expr) or len(b.terms) != 1:
-        return None
-    bm, bc = b.terms[0]
-    out: dict[Monomial, int] = {}
-    for m, c in a.terms:
-        left = list(m)
-        for atom in bm:
-            if atom not in left:
-                return None
-            left.remove(atom)
-        if c % bc:
+def _quotient(divided: Callable[[Dim, Dim], Dim], a: Dim, b: Expr) -> Dim:
+    """``divided(a, b)`` without common factors: 0 is none of them, as there would be no quotient."""
+    top, bottom = _reduced(_multiplied_out(a), _multiplied_out(b))
+    if isinstance(bottom, int):
+        return divided(top, bottom)
+    number = reduce(gcd, [c for _, c in bottom.terms])
+    exact = _divide_exactly(top, Expr({m: c // number for m, c in bottom.terms}))
+    return _fn(divided.__name__, top, bottom) if exact is None else divided(exact, number)
+
+
+def _multiplied_out(a: Dim) -> Dim:
+    """`a` with ``x`` for each ``k*floordiv(x, k)`` of an `x` that `k` divides."""
+    out: Dim = 0
+    for m, c in _terms(a):
+        at = next((i for i, f in enumerate(m) if _divides_by_int(f) and c % f[2] == 0 and mod(f[1], f[2]) == 0), None)
+        out += _collapse({m: c}) if at is None else _multiplied_out(
+            _collapse({(*m[:at], *m[at + 1:]): c // m[at][2]}) * m[at][1])
+    return out
+
+
+def _divide_exactly(a: Dim, b: Expr) -> Dim | None:
+    """The quotient of polynomials, where nothing remains."""
+    quotient: Dim = 0
+    for _ in range(2 * len(a.terms) if isinstance(a, Expr) else 0):
+        if not isinstance(a, Expr):
+            break
+        (m, c), (bm, bc) = a.terms[0], b.terms[0]
+        left = _without(m, bm)
+        if left is None or c % bc:
             return None
-        out[tuple(left)] = c // bc
-    return _collapse(out)
+        step = _collapse({left: c // bc})
+        quotient, a = quotient + step, a - step * b
+    return quotient if a == 0 else None
+
+
+def _without(m: Monomial, factors: Iterable[Atom]) -> Monomial | None:
+    left = list(m)
+    for atom in factors:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
+
+
+def _reduced(a: Dim, b: Dim) -> tuple[Dim, Dim]:
+    """A fraction without the factors that all terms of both have."""
+    terms = [*_terms(a), *_terms(b)]
+    number = reduce(gcd, [c for _, c in terms])
+    common = [atom for atom in dict.fromkeys(terms[0][0])
+              for _ in range(min(m.count(atom) for m, _ in terms))]
+    if number <= 1 and not common:
+        return a, b
+    top, bottom = ({_without(m, common) or (): c // number for m, c in _terms(d)} for d in (a, b))
+    return _collapse(top), _collapse(bottom)
 
 
 def mod(a: Dim, b: Dim) -> Dim:
@@ -210,11 +248,18 @@ def mod(a: Dim, b: Dim) -> Dim:
     if b == 1 or a == b:
         return 0
     if isinstance(b, int):
-        rest = _collapse({m: c % b for m, c in _terms(a)})
+        rest = sum((_unwrapped(m, b) * (c % b) for m, c in _terms(a)), 0)
+        rest = _collapse({m: c % b for m, c in _terms(rest)})
         return rest % b if isinstance(rest, int) else _fn("mod", rest, b)
-    if isinstance(b, Expr) and _divide_by_monomial(a, b) is not None:
+    if isinstance(b, Expr) and _divide_exactly(a, b) is not None:
         return 0
     return _fn("mod", a, b)
+
+
+def _unwrapped(m: Monomial, b: int) -> Dim:
+    """The monomial, or what is left of it where it is a remainder of its own by a multiple of `b`."""
+    name, *inner = m[0] if len(m) == 1 else ("",)
+    return inner[0] if name == "mod" and isinstance(inner[1], int) and inner[1] % b == 0 else _collapse({m: 1})
 
 
 def truncdiv(a: Dim, b: Dim) -> Dim:
@@ -233,8 +278,7 @@ def truncdiv(a: Dim, b: Dim) -> Dim:
         if len(inner) == 3 and inner[0] == "truncdiv" and isinstance(inner[2], int):
             return truncdiv(inner[1], inner[2] * b)
         return _fn("truncdiv", _collapse({m: c // common for m, c in a.terms}), b // common)
-    exact = _divide_by_monomial(a, b) if isinstance(b, Expr) else None
-    return exact if exact is not None else 1 if a == b else _fn("truncdiv", a, b)
+    return _quotient(truncdiv, a, b) if isinstance(b, Expr) else _fn("truncdiv", a, b)
 
 
 def _truncated(a: int, b: int) -> int:
