@@ -172,17 +172,19 @@ def _single_floordiv(e: Dim) -> tuple[Dim, int] | None:
     k = 0
     hit: tuple[Dim, int] | None = None
     for m, c in e.terms:
+        by = _by_number(m[0]) if c == 1 and len(m) == 1 and not hit else None
         if m == ():
             k = c
-        elif c == 1 and len(m) == 1 and _divides_by_int(m[0]) and not hit:
-            hit = (m[0][1], m[0][2])  # type: ignore[assignment, misc]
-        else:
+        elif by is None:
             return None
+        else:
+            hit = by
     return None if hit is None else (hit[0] + k * hit[1], hit[1])
 
 
-def _divides_by_int(atom: Atom) -> bool:
-    return len(atom) == 3 and atom[0] == "floordiv" and isinstance(atom[2], int)
+def _by_number(atom: Atom) -> tuple[Dim, int] | None:
+    """``floordiv(x, k)`` of a number `k` as ``(x, k)``."""
+    return (atom[1], atom[2]) if len(atom) == 3 and atom[0] == "floordiv" and isinstance(atom[2], int) else None
 
 
 def _quotient(divided: Callable[[Dim, Dim], Dim], a: Dim, b: Expr) -> Dim:
@@ -199,9 +201,12 @@ def _multiplied_out(a: Dim) -> Dim:
     """`a` with ``x`` for each ``k*floordiv(x, k)`` of an `x` that `k` divides."""
     out: Dim = 0
     for m, c in _terms(a):
-        at = next((i for i, f in enumerate(m) if _divides_by_int(f) and c % f[2] == 0 and mod(f[1], f[2]) == 0), None)
-        out += _collapse({m: c}) if at is None else _multiplied_out(
-            _collapse({(*m[:at], *m[at + 1:]): c // m[at][2]}) * m[at][1])
+        exact = [(i, *by) for i, f in enumerate(m) if (by := _by_number(f)) and c % by[1] == 0 and mod(*by) == 0]
+        if not exact:
+            out += _collapse({m: c})
+            continue
+        i, x, k = exact[0]
+        out += _multiplied_out(_collapse({m[:i] + m[i + 1:]: c // k}) * x)
     return out
 
 
