@@ -8,7 +8,6 @@ algebra.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, reduce
 from math import gcd
@@ -16,8 +15,7 @@ from typing import Union
 
 from xcc.dim_text import write
 
-__all__ = ["Atom", "Dim", "Expr", "FUNCTIONS", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "floordiv",
-           "is_equal", "mod", "sym", "truncdiv"]
+__all__ = ["Atom", "Dim", "Expr", "bare_symbol", "collapse", "floordiv", "function", "mod", "quotient", "sym"]
 
 Atom = Union[tuple[str], tuple[str, "Dim", "Dim"]]
 Monomial = tuple[Atom, ...]
@@ -48,7 +46,7 @@ class Expr:
         terms = dict(self.terms)
         for m, c in _terms(other):
             terms[m] = terms.get(m, 0) + c
-        return _collapse(terms)
+        return collapse(terms)
 
     __radd__ = __add__
 
@@ -63,13 +61,13 @@ class Expr:
 
     def __mul__(self, other: Dim) -> Dim:
         if isinstance(other, int):
-            return self if other == 1 else _collapse({m: c * other for m, c in self.terms})
+            return self if other == 1 else collapse({m: c * other for m, c in self.terms})
         terms: dict[Monomial, int] = {}
         for m1, c1 in self.terms:
             for m2, c2 in _terms(other):
                 m = tuple(sorted(m1 + m2, key=str))
                 terms[m] = terms.get(m, 0) + c1 * c2
-        return _collapse(terms)
+        return collapse(terms)
 
     __rmul__ = __mul__
 
@@ -117,7 +115,8 @@ def _terms(d: Dim) -> Iterable[tuple[Monomial, int]]:
     return d.terms if isinstance(d, Expr) else [((), int(d))]
 
 
-def _collapse(terms: Mapping[Monomial, int]) -> Dim:
+def collapse(terms: Mapping[Monomial, int]) -> Dim:
+    """The sum of the terms: a number where it is one."""
     live = {m: c for m, c in terms.items() if c}
     if not live:
         return 0
@@ -126,7 +125,8 @@ def _collapse(terms: Mapping[Monomial, int]) -> Dim:
     return Expr(live)
 
 
-def _fn(name: str, a: Dim, b: Dim) -> Expr:
+def function(name: str, a: Dim, b: Dim) -> Expr:
+    """A function that the algebra cannot look into."""
     return Expr({((name, a, b),): 1})
 
 
@@ -139,7 +139,7 @@ def floordiv(a: Dim, b: Dim) -> Dim:
     if a == b:
         return 1
     if isinstance(b, Expr):
-        return _quotient(floordiv, a, b)
+        return quotient(floordiv, a, b)
     whole: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for m, c in _terms(a):
@@ -148,21 +148,21 @@ def floordiv(a: Dim, b: Dim) -> Dim:
             whole[m], c = q, r
         if c:
             rest[m] = c
-    base = _collapse(whole)
-    remainder = _collapse(rest)
+    base = collapse(whole)
+    remainder = collapse(rest)
     if isinstance(remainder, int):
         return base + remainder // b
     inner: Dim = remainder
     by = b
     common = reduce(gcd, [c for _, c in remainder.terms], by)
     if common > 1:
-        inner, by = _collapse({m: c // common for m, c in remainder.terms}), by // common
+        inner, by = collapse({m: c // common for m, c in remainder.terms}), by // common
     if by == 1:
         return base + inner
     nested = _single_floordiv(inner) if by > 0 else None
     if nested is not None:
         return base + floordiv(nested[0], nested[1] * by)
-    return base + _fn("floordiv", inner, by)
+    return base + function("floordiv", inner, by)
 
 
 def _single_floordiv(e: Dim) -> tuple[Dim, int] | None:
@@ -187,14 +187,14 @@ def _by_number(atom: Atom) -> tuple[Dim, int] | None:
     return (atom[1], atom[2]) if len(atom) == 3 and atom[0] == "floordiv" and isinstance(atom[2], int) else None
 
 
-def _quotient(divided: Callable[[Dim, Dim], Dim], a: Dim, b: Expr) -> Dim:
+def quotient(divided: Callable[[Dim, Dim], Dim], a: Dim, b: Expr) -> Dim:
     """``divided(a, b)`` without common factors: 0 is none of them, as there would be no quotient."""
     top, bottom = _reduced(_multiplied_out(a), _multiplied_out(b))
     if isinstance(bottom, int):
         return divided(top, bottom)
     number = reduce(gcd, [c for _, c in bottom.terms])
     exact = _divide_exactly(top, Expr({m: c // number for m, c in bottom.terms}))
-    return _fn(divided.__name__, top, bottom) if exact is None else divided(exact, number)
+    return function(divided.__name__, top, bottom) if exact is None else divided(exact, number)
 
 
 def _multiplied_out(a: Dim) -> Dim:
@@ -203,10 +203,10 @@ def _multiplied_out(a: Dim) -> Dim:
     for m, c in _terms(a):
         exact = [(i, *by) for i, f in enumerate(m) if (by := _by_number(f)) and c % by[1] == 0 and mod(*by) == 0]
         if not exact:
-            out += _collapse({m: c})
+            out += collapse({m: c})
             continue
         i, x, k = exact[0]
-        out += _multiplied_out(_collapse({m[:i] + m[i + 1:]: c // k}) * x)
+        out += _multiplied_out(collapse({m[:i] + m[i + 1:]: c // k}) * x)
     return out
 
 
@@ -220,7 +220,7 @@ def _divide_exactly(a: Dim, b: Expr) -> Dim | None:
         left = _without(m, bm)
         if left is None or c % bc:
             return None
-        step = _collapse({left: c // bc})
+        step = collapse({left: c // bc})
         quotient, a = quotient + step, a - step * b
     return quotient if a == 0 else None
 
@@ -243,7 +243,7 @@ def _reduced(a: Dim, b: Dim) -> tuple[Dim, Dim]:
     if number <= 1 and not common:
         return a, b
     top, bottom = ({_without(m, common) or (): c // number for m, c in _terms(d)} for d in (a, b))
-    return _collapse(top), _collapse(bottom)
+    return collapse(top), collapse(bottom)
 
 
 def mod(a: Dim, b: Dim) -> Dim:
@@ -254,64 +254,14 @@ def mod(a: Dim, b: Dim) -> Dim:
         return 0
     if isinstance(b, int):
         rest = sum((_unwrapped(m, b) * (c % b) for m, c in _terms(a)), 0)
-        rest = _collapse({m: c % b for m, c in _terms(rest)})
-        return rest % b if isinstance(rest, int) else _fn("mod", rest, b)
+        rest = collapse({m: c % b for m, c in _terms(rest)})
+        return rest % b if isinstance(rest, int) else function("mod", rest, b)
     if isinstance(b, Expr) and _divide_exactly(a, b) is not None:
         return 0
-    return _fn("mod", a, b)
+    return function("mod", a, b)
 
 
 def _unwrapped(m: Monomial, b: int) -> Dim:
     """The monomial, or what is left of it where it is a remainder of its own by a multiple of `b`."""
     name, *inner = m[0] if len(m) == 1 else ("",)
-    return inner[0] if name == "mod" and isinstance(inner[1], int) and inner[1] % b == 0 else _collapse({m: 1})
-
-
-def truncdiv(a: Dim, b: Dim) -> Dim:
-    """Division rounded towards 0, as ONNX and C divide integers."""
-    if isinstance(a, int) and isinstance(b, int):
-        return _truncated(a, b)
-    if isinstance(b, int) and isinstance(a, Expr):
-        if b < 0:
-            return truncdiv(a * -1, -b)
-        common = reduce(gcd, [c for _, c in a.terms], b)
-        if common == b:
-            return floordiv(a, b)
-        if a.terms[0][1] < 0:
-            return truncdiv(a * -1, b) * -1
-        inner = a.terms[0][0][0] if len(a.terms) == 1 and a.terms[0][1] == 1 and len(a.terms[0][0]) == 1 else ("",)
-        if len(inner) == 3 and inner[0] == "truncdiv" and isinstance(inner[2], int):
-            return truncdiv(inner[1], inner[2] * b)
-        return _fn("truncdiv", _collapse({m: c // common for m, c in a.terms}), b // common)
-    return _quotient(truncdiv, a, b) if isinstance(b, Expr) else _fn("truncdiv", a, b)
-
-
-def _truncated(a: int, b: int) -> int:
-    return a // b if (a < 0) == (b < 0) else -(-a // b)
-
-
-def ceildiv(a: Dim, b: Dim) -> Dim:
-    return floordiv(a + (b - 1), b)
-
-
-def is_equal(a: Dim, b: Dim) -> Dim:
-    """1 where `a` is `b`, else 0."""
-    return 1 - dim_min(1, dim_max(a - b, b - a))
-
-
-def dim_max(a: Dim, b: Dim) -> Dim:
-    diff = a - b
-    return _fn("max", *sorted((a, b), key=str)) if isinstance(diff, Expr) else a if diff >= 0 else b
-
-
-def dim_min(a: Dim, b: Dim) -> Dim:
-    diff = a - b
-    return _fn("min", *sorted((a, b), key=str)) if isinstance(diff, Expr) else b if diff >= 0 else a
-
-
-FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
-    "floordiv": floordiv, "truncdiv": truncdiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv}
-"""The functions in an expression, by the names in its text."""
-NUMBERS: dict[str, Callable[[int, int], int]] = {
-    "floordiv": operator.floordiv, "truncdiv": _truncated, "mod": operator.mod, "max": max, "min": min}
-"""The same of numbers."""
+    return inner[0] if name == "mod" and isinstance(inner[1], int) and inner[1] % b == 0 else collapse({m: 1})
