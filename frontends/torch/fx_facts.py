@@ -10,7 +10,7 @@ import torch
 from xcc.frontends.torch.layout import order_of
 from xcc.symbolic import Dim
 
-__all__ = ["CHECKS", "ORDER", "counts", "draws", "function_name", "hint_of", "is_arithmetic", "is_check",
+__all__ = ["CHECKS", "ORDER", "body_of", "counts", "draws", "function_name", "hint_of", "is_arithmetic", "is_check",
            "memory_order", "only_checked", "order_of_node", "plain", "source_of"]
 
 CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
@@ -54,6 +54,16 @@ def draws(node: Any) -> bool:
 def counts(target: Any) -> bool:
     """Whether sizes of the op's results may depend on what its operands hold; any other library's may."""
     return getattr(target, "namespace", "") != "aten" or torch.Tag.dynamic_output_shape in target.tags
+
+
+def body_of(node: Any) -> Any:
+    """The graph that a node names, which a higher-order op takes; None for other nodes."""
+    if node.op != "get_attr":
+        return None
+    value = node.graph.owning_module
+    for part in str(node.target).split("."):
+        value = getattr(value, part)
+    return value if isinstance(value, torch.fx.GraphModule) else None
 
 
 ORDER = "xcc_memory_order"

@@ -9,6 +9,7 @@ import pytest
 import sympy
 import torch
 from torch._dynamo.utils import counters
+from torch._higher_order_ops.while_loop import while_loop
 
 import xcc.torch
 from xcc.frontends.torch.backend import backend
@@ -68,16 +69,30 @@ def test_the_last_broadcasts_where_nothing_is_computed_between(part: Callable[..
     assert compilations(f, ((2, 6),), ((5, 9),), ((1, 4),), ((3, 1),), ((0, 3),), ((2, 0),)) == [1, 1, 1, 1, 1, 2]
 
 
-@pytest.mark.filterwarnings("ignore:.*xcc has no converter")
-def test_branches_whose_results_may_be_empty() -> None:
-    """torch.cond itself runs in torch; its result lies as those of the branches."""
+def test_branches_and_loops() -> None:
+    """Of results that may be empty, whose dims lie in another order."""
     def f(x: Any) -> Any:
-        return torch.cond(x.sum() > 0, lambda t: t.sin().transpose(0, 1), lambda t: t.transpose(0, 1).cos(), (x,)) * 2
+        turned = torch.cond(x.sum() > 0, lambda t: t.sin().transpose(0, 1), lambda t: t.transpose(0, 1).cos(), (x,))
+        return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 1.5), (torch.tensor(0), turned))[1] * 2
 
-    compiled = xcc.torch.compile(f)
+    compiled = xcc.torch.compile(f, strict=True)
     for shape in ((2, 6), (3, 5), (0, 4)):
         x = torch.randn(shape)
-        torch.testing.assert_close(compiled(x), 2 * (x.sin() if x.sum() > 0 else x.cos()).t())
+        torch.testing.assert_close(compiled(x), 2 * 1.5 ** 3 * (x.sin() if x.sum() > 0 else x.cos()).t())
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_gradients_of_branches_beside_an_op_without_converter() -> None:
+    layer = torch.nn.Linear(4, 4)
+
+    def f(x: Any) -> Any:
+        y = torch.special.bessel_j0(x.detach())
+        return torch.cond(x.sum() > 0, lambda t: layer(t).sin(), lambda t: layer(t) * 2, (x + y,))
+
+    with pytest.warns(UserWarning, match="bessel_j0"):
+        for x in (torch.ones(3, 4), -torch.ones(2, 4)):
+            want = torch.autograd.grad(f(x).pow(2).sum(), layer.weight)
+            torch.testing.assert_close(torch.autograd.grad(xcc.torch.compile(f)(x).pow(2).sum(), layer.weight), want)
 
 
 def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
