@@ -235,6 +235,8 @@ class _Users:
             if answer is not None:
                 return bool(answer)
             known = function(condition)
+            if known is None and _is_for_a_rest(condition.node):
+                return guarded(condition)
             return of_all(condition.node.shape_env, condition.node.expr) if known is None else known
 
         return evaluate
@@ -247,6 +249,13 @@ def guarded(condition: Any) -> bool:
     """What is so in the call that is traced, with a guard, as if the model asked."""
     with _USERS.question():
         return bool(condition)
+
+
+def _is_for_a_rest(node: Any) -> bool:
+    """Whether a number of the user's that is no size is -1, which in a shape stands for what the others leave."""
+    expr = node.expr
+    return isinstance(expr, sympy.Eq) and sympy.S.NegativeOne in expr.args \
+        and not any(is_size(node.shape_env, s) for s in expr.free_symbols)
 
 
 def _settle(env: Any, node: Any) -> None:

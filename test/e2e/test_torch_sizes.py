@@ -149,6 +149,15 @@ def test_the_model_may_ask_whether_there_is_anything() -> None:
     assert compilations(f, ((4, 3),), ((0, 3),), ((1, 3),)) == [1, 2, 2]
 
 
+def test_a_shape_with_a_rest_crosses_a_break_of_the_graph() -> None:
+    def f(x: Any) -> Any:
+        shape = (x.shape[0], -1, 4)
+        torch._dynamo.graph_break()     # type: ignore[no-untyped-call]
+        return x.view(shape) * 2
+
+    assert compilations(f, *(((n, s),) for n, s in ((2, 24), (5, 36), (1, 8)))) == [2, 2, 2]
+
+
 def test_a_size_of_zero_divides_nothing() -> None:
     """What is computed of a quotient by it has no elements; the division ended the process."""
     class Divided(torch.nn.Module):
@@ -211,6 +220,19 @@ def test_images_are_resized_by_a_factor() -> None:
         return F.interpolate(x, scale_factor=1.2, mode="bilinear")
 
     assert compilations(f, ((1, 2, 10, 7),), ((1, 2, 5, 9),)) == [1, 1]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_gradients_of_antialiased_resizes(mode: str) -> None:
+    def f(x: Any) -> Any:
+        return F.interpolate(x, size=(x.shape[2] // 2, x.shape[3] // 2 + 3), mode=mode, antialias=True)
+
+    compiled = xcc.torch.compile(f, strict=True)
+    for shape in ((2, 3, 16, 24), (1, 3, 24, 16)):
+        x = torch.randn(shape, requires_grad=True)
+        got, want = (torch.autograd.grad(y.square().sum(), x)[0] for y in (compiled(x), f(x)))
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+    assert counters["stats"]["unique_graphs"] == 1
 
 
 def test_recurrent_layers_take_a_batch_of_one() -> None:
