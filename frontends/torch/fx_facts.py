@@ -23,12 +23,18 @@ OFF: dict[str, tuple[Any, ...]] = {"dropout_p": (0,), "dropout": (0,), "train": 
 
 
 def only_checked(graph: Any) -> set[Any]:
-    """Checks, and the numbers of sizes that nothing else reads."""
+    """Checks, the numbers of sizes that nothing else reads, and what is computed for checks alone."""
     found: set[Any] = set()
     for node in reversed(graph.nodes):
-        if node.op == "call_function" and (is_check(node) or is_arithmetic(node) and found.issuperset(node.users)):
+        if node.op == "call_function" and (is_check(node) or found.issuperset(node.users)
+                                           and (is_arithmetic(node) or node.users and _only_gives(node))):
             found.add(node)
     return found
+
+
+def _only_gives(node: Any) -> bool:
+    """Whether nothing but the op's results tells that it has run."""
+    return isinstance(node.target, torch._ops.OpOverload) and not node.target._schema.is_mutable
 
 
 def is_check(node: Any) -> bool:
