@@ -52,8 +52,8 @@ What the ranks of a process group do together, where the groups of a graph are a
 CONTROL = """
 ## Control flow
 
-`torch.cond` and the loops of `torch._higher_order_ops`, whose bodies become regions. The backward passes of loops run in
-torch.
+`torch.cond` and the loops of `torch._higher_order_ops`, whose bodies become regions. Gradients are made of the same ops,
+but for `while_loop`, whose gradient is torch's.
 
 | op | xt ops |
 |---|---|
@@ -83,13 +83,15 @@ def table() -> str:
     """The whole document."""
     lines = ["| op | | overloads | xt ops |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows()]
-    return HEADER + "\n".join(lines) + "\n" + COLLECTIVES + _listed("_c10d_functional") + CONTROL + _listed("higher_order")
+    return "".join((HEADER, "\n".join(lines), "\n", COLLECTIVES, _listed("_c10d_functional"),
+                    CONTROL, _listed("higher_order")))
 
 
 def _listed(namespace: str) -> str:
     """A line for each op of `namespace`."""
-    return "".join(f"| {full.removesuffix('.default')} | {', '.join(sorted(ops_of(converter))) or 'no op is needed'} |\n"
-                   for full, converter in sorted(registry.table().items()) if full.startswith(namespace))
+    found = {full.removesuffix(".default"): ", ".join(sorted(ops_of(converter))) or "no op is needed"
+             for full, converter in sorted(registry.table().items()) if full.startswith(namespace)}
+    return "".join(f"| {op} | {built} |\n" for op, built in found.items())
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import pytest
 import sympy
 import torch
 from torch._dynamo.utils import counters
+from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
 import xcc.torch
@@ -87,7 +88,8 @@ def test_gradients_of_branches_beside_an_op_without_converter() -> None:
 
     def f(x: Any) -> Any:
         y = torch.special.bessel_j0(x.detach())
-        return torch.cond(x.sum() > 0, lambda t: layer(t).sin(), lambda t: layer(t) * 2, (x + y,))
+        z = torch.cond(x.sum() > 0, lambda t: layer(t).sin(), lambda t: layer(t) * 2, (x + y,))
+        return scan(lambda c, t: (c * 0.9 + layer(t), c.tanh() + t), torch.zeros(4), z)[1]
 
     with pytest.warns(UserWarning, match="bessel_j0"):
         for x in (torch.ones(3, 4), -torch.ones(2, 4)):
@@ -186,6 +188,15 @@ def test_numbers_below_zero_count_from_the_end(compile: Any) -> None:
     for k in (-3, -2, 2, 3, -5, 1):
         x = torch.randn(6, 4)
         torch.testing.assert_close(compiled(x, k), f(x, k))
+
+
+def test_two_dims_are_cut_by_a_number_of_the_call() -> None:
+    """As Longformer cuts its windows."""
+    compiled = xcc.torch.compile(lambda x, w: x[:, -w - 1:-1, w + 1:] * 2, strict=True)
+    for n, w in ((9, 2), (12, 4), (3, 5)):
+        x = torch.randn(2, n, n)
+        torch.testing.assert_close(compiled(x, w), x[:, -w - 1:-1, w + 1:] * 2)
+    assert counters["stats"]["unique_graphs"] == 1
 
 
 def test_results_lie_as_the_images_of_the_call() -> None:
