@@ -52,8 +52,8 @@ What the ranks of a process group do together, where the groups of a graph are a
 CONTROL = """
 ## Control flow
 
-`torch.cond` and the loops of `torch._higher_order_ops`, whose bodies become regions. Gradients are made of the same ops,
-but for `while_loop`, whose gradient is torch's.
+`torch.cond` and the loops of `torch._higher_order_ops`, whose bodies become regions. Gradients are made of the same
+ops, but for `while_loop`, whose gradient is torch's.
 
 | op | xt ops |
 |---|---|
