@@ -44,6 +44,7 @@ class Kernel:
         self._constant = [p.constant for p in self.parameters]
         self._forms: dict[Any, Specialisation] = {}
         self._launches: dict[Any, Launch] = {}
+        self._named: dict[Any, list[str]] = {}      # by what is given how: the parameters that have names, in order
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(p.name for p in self.parameters)})>"
@@ -61,8 +62,7 @@ class Kernel:
         return self._launch(self.grid, *arguments, **named)
 
     def _launch(self, grid: Any, *arguments: Any, **named: Any) -> None:
-        whole = not named and len(arguments) == len(self.parameters)
-        values = arguments if whole else bind(self.name, self.parameters, arguments, named)
+        values = self._bound(arguments, named)
         mode = os.environ.get("XCC_KERNEL")
         try:
             if mode:
@@ -78,6 +78,17 @@ class Kernel:
             (launch or self._prepared(key, grid, values))(values)
         except UserError as e:
             raise with_source(e).with_traceback(None) from None
+
+    def _bound(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """The arguments in the order of the parameters."""
+        key = len(arguments), *named
+        rest = self._named.get(key)
+        if rest is None:
+            values = bind(self.name, self.parameters, arguments, named)
+            if len(arguments) + len(named) == len(values):      # nothing has its default
+                self._named[key] = [p.name for p in self.parameters[len(arguments):]]
+            return values
+        return [*arguments, *[named[name] for name in rest]] if rest else arguments
 
     def _in_numpy(self, mode: str, grid: tuple[int, ...], values: Sequence[Any]) -> None:
         if mode not in MODES:

@@ -12,11 +12,13 @@ from xcc.diagnostics import UserError
 from xcc.frontends.kernel.arguments import described, is_array
 from xcc.frontends.kernel.specialise import Number, Specialisation
 from xcc.runtime.dlpack import import_dlpack
+from xcc.runtime.gpu_executor import ALIGNMENT, GpuReplay
 from xcc.runtime.large_pages import address_of
 
 __all__ = ["REMEMBERED", "Code", "DeviceCode", "HostCode", "Launch", "address_reader", "known_as", "writable"]
 
 REMEMBERED = 256        # sets of sizes of a kernel
+_NO_REPEAT = None, -1, None
 _NOTHING = np.zeros(4096, np.uint8)     # where code may read that is given an array without elements
 
 
@@ -104,9 +106,12 @@ class Launch:
         pointers = [read(values[i]) for i, read in self._readers]
         symbols = self._symbols
         if self._numbers:
-            symbols = [*symbols]
-            for place, i, bits in self._numbers:
-                symbols[place] = bits(values[i])
+            given = [bits(values[i]) for _, i, bits in self._numbers]
+            if given != [symbols[place] for place, _, _ in self._numbers]:
+                symbols = [*symbols]
+                for (place, _, _), number in zip(self._numbers, given, strict=True):
+                    symbols[place] = number
+                self._symbols = symbols
         if self._runs:
             self._run(pointers, symbols)
 
@@ -155,39 +160,56 @@ class DeviceCode:
 
     def __init__(self, names: Sequence[str], symbols: Sequence[Any], written: set[str], executor: Any,
                  dense: Sequence[int]) -> None:
+        from xcc.frontends.torch import compat
+
         self.names, self.symbols, self.written = list(names), list(symbols), written
         self._keys = [s.name for s in symbols]
-        self._executor, self._dense = executor, list(dense)
-        self._rooms: dict[tuple[int, ...], int] = {}        # bytes that a run needs besides, by its symbols' values
-        self._last: tuple[Any, dict[str, int], int] = None, {}, 0       # symbols as given, by name, and that
+        self._executor, self._dense, self._number = executor, list(dense), executor.driver.number
+        self._torch = compat
+        # what repeats a run, by the id of a list of symbols' values: the list, the stream, and that
+        self._repeats: dict[int, tuple[Sequence[int], int, GpuReplay]] = {}
         self._lock = threading.Lock()
 
     def run(self, pointers: Sequence[int], symbols: Sequence[int]) -> None:
         """Enqueues the kernel; waits for nothing."""
-        from xcc.frontends.torch import compat
-        from xcc.runtime.gpu_executor import ALIGNMENT
-
-        for i in self._dense:
-            if pointers[i] % ALIGNMENT:
-                raise UserError(f"an array on a GPU begins at an address that is no multiple of {ALIGNMENT} bytes: "
-                                "give a copy")
         with self._lock:
-            if symbols is not self._last[0]:        # the same list: the same values
-                env = dict(zip(self._keys, symbols, strict=True))
-                self._last = symbols, env, self._room(env)
-            _, env, size = self._last
-            number = self._executor.driver.number
-            room = compat.room_on_gpu(size, number) if size else None
-            self._executor.run_on(compat.current_stream(number), pointers, env, [],
-                                  0 if room is None else room.data_ptr(), captured=compat.captures(number))
+            stream = self._torch.free_stream(self._number)
+            _, of, replay = self._repeats.get(id(symbols), _NO_REPEAT)
+            if replay is None or stream != of or replay.shape.whole is None:
+                self._first(pointers, symbols, stream)
+                return
+            replay.enter()
+            try:
+                place = replay.shape.place
+                for n, address in enumerate(pointers):
+                    if place[n] != address:
+                        self._check(n, address)
+                        replay.move(replay.shape, n, address)
+                replay.shape.whole.replay()
+            finally:
+                replay.leave()
 
-    def _room(self, env: dict[str, int]) -> int:
-        key = tuple(env.values())
-        if key not in self._rooms:
-            if len(self._rooms) >= REMEMBERED:
-                self._rooms.clear()
-            self._rooms[key] = self._executor.arena_bytes(env)
-        return self._rooms[key]
+    def _first(self, pointers: Sequence[int], symbols: Sequence[int], free: int) -> None:
+        """A run that repeats none, or whose stream or GPU is another one now. `free`: as of compat.free_stream."""
+        for n, address in enumerate(pointers):
+            self._check(n, address)
+        env = dict(zip(self._keys, symbols, strict=True))
+        size = self._executor.arena_bytes(env)
+        room = self._torch.room_on_gpu(size, self._number) if size else None
+        self._executor.run_on(self._torch.current_stream(self._number), pointers, env, [],
+                              0 if room is None else room.data_ptr(), captured=self._torch.captures(self._number))
+        if size or free < 0:
+            return
+        replay = self._executor.repeat(free, env)
+        if len(self._repeats) >= REMEMBERED:
+            self._repeats.clear()
+        if replay is not None:
+            self._repeats[id(symbols)] = symbols, free, replay
+
+    def _check(self, n: int, address: int) -> None:
+        if address % ALIGNMENT and n in self._dense:
+            raise UserError(f"an array on a GPU begins at an address that is no multiple of {ALIGNMENT} bytes: "
+                            "give a copy")
 
 
 Code = HostCode | DeviceCode
