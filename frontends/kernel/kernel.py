@@ -14,7 +14,7 @@ from xcc.frontends.kernel.eager import NumpyMachine
 from xcc.frontends.kernel.launching import REMEMBERED, Launch, known_as
 from xcc.frontends.kernel.machine import running, running_on
 from xcc.frontends.kernel.place import with_source
-from xcc.frontends.kernel.specialise import Constant, Specialisation, difference, kinds_of, trace_program
+from xcc.frontends.kernel.specialise import Constant, Specialisation, difference, is_small, kinds_of, trace_program
 from xcc.frontends.kernel.types import DTYPES, dtype_of
 from xcc.frontends.kernel.view import View
 
@@ -99,7 +99,7 @@ class Kernel:
         """The launch of these arguments and those like them; the first of a form compiles it."""
         sizes = self._grid(grid, values)
         given = self._described(values)
-        form = self._form(given, len(sizes))
+        form = self._form(given, sizes)
         from xcc.frontends.kernel.compiling import loaded, place_of
 
         place = place_of(given)
@@ -135,19 +135,20 @@ class Kernel:
 
         return artifact_of(compiled(declared_program(self, constants), CompileOptions.make(target, chip=chip)))
 
-    def _form(self, values: Sequence[Any], rank: int) -> Specialisation:
-        """The form for these arguments and grids of `rank` dims, traced where there is none; arrays are described."""
-        kinds = kinds_of(self.parameters, values)
+    def _form(self, values: Sequence[Any], grid: Sequence[int]) -> Specialisation:
+        """The form for these arguments and grids such as this, traced where there is none; arrays are described."""
+        kinds, rank, small = kinds_of(self.parameters, values), len(grid), is_small(values, grid)
         try:
-            form = self._forms.get((rank, kinds))
+            form = self._forms.get((rank, small, kinds))
         except TypeError:
             given = ", ".join(repr(k.value) for k in kinds if isinstance(k, Constant))
             raise UserError(f"kernel '{self.name}': constants are compared, which {given} cannot be") from None
         if form is None:
             named = dict(zip((p.name for p in self.parameters), kinds, strict=True))
-            form = Specialisation(self.name, named, difference(named, rank, self.specialisations), rank)
-            form.program = trace_program(self.function, self.name, named, self.config, rank)
-            self._forms[rank, kinds] = form
+            form = Specialisation(self.name, named, difference(named, rank, small, self.specialisations), rank,
+                                  small)
+            form.program = trace_program(self.function, self.name, named, self.config, rank, small)
+            self._forms[rank, small, kinds] = form
         return form
 
     def _described(self, values: Sequence[Any]) -> list[Any]:
@@ -160,7 +161,7 @@ class Kernel:
 
         given = [host_array(p.name, v) if not p.constant and is_array(v) else v
                  for p, v in zip(self.parameters, values, strict=True)]
-        form = self._form(self._described(values), len(grid))
+        form = self._form(self._described(values), grid)
         check(form.program, {n: v for (n, k), v in zip(form.kinds.items(), given, strict=True)
                              if not isinstance(k, Constant)}, grid)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from xcc.runtime.dlpack import ON_HOST
 if TYPE_CHECKING:
     from xcc import tile
 
-__all__ = ["ArrayOf", "Constant", "Number", "Specialisation", "difference", "kinds_of", "trace_program"]
+__all__ = ["ArrayOf", "Constant", "Number", "Specialisation", "difference", "is_small", "kinds_of", "trace_program"]
 
 WIDE_BITS = 128     # of the widest access of a thread of a GPU
 
@@ -62,12 +63,14 @@ Kind = ArrayOf | Number | Constant
 
 @dataclass
 class Specialisation:
-    """A form of a kernel: what its arguments are, by name, why those before it did not do, and the grid's dims."""
+    """A form of a kernel: what its arguments are, by name, why those before it did not do, the grid's dims, and whether
+    arrays and grids are small (see :func:`is_small`)."""
 
     kernel: str
     kinds: dict[str, Kind]
     why: str
     rank: int = 3
+    small: bool = False
     program: Any = field(default=None, repr=False)
     codes: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)     # by target and device
 
@@ -122,12 +125,26 @@ def layout_of(shape: Sequence[int], strides: Sequence[int]) -> str:
     return "rows" if shape[-1] == 1 or strides[-1] == 1 else "strided"
 
 
-def difference(new: dict[str, Kind], rank: int, known: Sequence[Specialisation]) -> str:
+def is_small(values: Sequence[Any], grid: Sequence[int]) -> bool:
+    """Whether a GPU finds its way through the arrays among `values`, which are described, and the grid with 32 bits; a
+    CPU has no use for another form."""
+    from xcc.dialects.tile.program import SMALL_GRID, SMALL_SIZE
+
+    arrays = [v for v in values if isinstance(v, Array)]
+    numbers = [n for a in arrays for n in (*a.shape, *a.strides, sum(
+        (n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)))]
+    return any(a.device[0] not in ON_HOST for a in arrays) and prod(grid) < SMALL_GRID \
+        and all(n < SMALL_SIZE for n in numbers) and all(s >= 0 for a in arrays for s in a.strides)
+
+
+def difference(new: dict[str, Kind], rank: int, small: bool, known: Sequence[Specialisation]) -> str:
     """Why there is another form: what differs from the one that is most alike."""
     if not known:
         return "the first launch"
-    other = min(known, key=lambda s: sum(new[n] != s.kinds[n] for n in new) + (s.rank != rank))
+    other = min(known, key=lambda s: sum(new[n] != s.kinds[n] for n in new) + (s.rank != rank) + (s.small != small))
     grid = [f"the grid has {rank} dim{'s'[:rank > 1]}, had {other.rank}"] if rank != other.rank else []
+    if small != other.small:
+        grid.append(f"places {'fit' if small else 'do not fit'} into 32 bits")
     return ", ".join([*grid, *(f"{n} {_was(k, other.kinds[n])}" for n, k in new.items() if k != other.kinds[n])])
 
 
@@ -136,7 +153,7 @@ def _was(new: Kind, old: Kind) -> str:
 
 
 def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind],
-                  config: Mapping[str, int] | None = None, rank: int = 3) -> tile.Program:
+                  config: Mapping[str, int] | None = None, rank: int = 3, small: bool = False) -> tile.Program:
     """The tile program of a form, for grids of `rank` dims."""
     from xcc import tile
     from xcc.frontends.kernel.trace import trace
@@ -150,4 +167,4 @@ def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind
             parameters[n] = tile.BufferOf(k.dtype, (None,) * k.rank, strides, k.multiple)
         elif isinstance(k, Number):
             parameters[n] = tile.ScalarOf(k.dtype)
-    return trace(function, name, constants, parameters, GRID_NAMES[:rank], config=config)
+    return trace(function, name, constants, parameters, GRID_NAMES[:rank], config=config, small=small)

@@ -186,7 +186,7 @@ def test_launches_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     from xcc.runtime.gpu_executor import GpuExecutor
 
     monkeypatch.delenv("XCC_POISON", raising=False)     # with it nothing is repeated
-    form = scale._form([Array("f32", (100,), (1,)), Array("f32", (100,), (2,)), 2.0, 3, 16], 1)
+    form = scale._form([Array("f32", (100,), (1,)), Array("f32", (100,), (2,)), 2.0, 3, 16], (7,))
     made = compiled(form.program, CompileOptions.make("nvptx", chip="sm_80"))
     artifact = artifact_of(made)
     seen: list[Any] = []

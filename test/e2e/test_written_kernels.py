@@ -15,7 +15,7 @@ from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case, f64, wide_
 import xcc
 from xcc import tile
 from xcc.frontends.kernel.arguments import Array, described, is_array
-from xcc.frontends.kernel.specialise import Constant, kinds_of, trace_program
+from xcc.frontends.kernel.specialise import Constant, is_small, kinds_of, trace_program
 from xcc.frontends.kernel.trace import trace
 from xcc.runtime.dlpack import CPU
 
@@ -56,7 +56,8 @@ def program_of(case: Case, device: tuple[int, int] = (CPU, 0), config: dict[str,
              for p, v in zip(parameters, values, strict=True)]
     kinds = dict(zip((p.name for p in parameters), kinds_of(parameters, given), strict=True))
     arrays = [v for v, k in zip(values, kinds.values(), strict=True) if not isinstance(k, Constant)]
-    return trace_program(case.kernel.function, case.kernel.name, kinds, config), arrays
+    return trace_program(case.kernel.function, case.kernel.name, kinds, config,
+                         small=is_small(given, case.grid)), arrays
 
 
 @each_type
