@@ -30,8 +30,8 @@ __all__ = ["NarrowIndices"]
 
 ARITHMETIC = frozenset(f"arith.{name}" for name in (
     "addi subi muli divui divsi remui remsi floordivsi ceildivui ceildivsi minsi maxsi minui maxui andi ori xori shli "
-    "shrui shrsi cmpi select constant").split()) | {"vector.broadcast", "vector.shuffle", "vector.extract", "vector.from_elements",
-                                   "vector.step"}
+    "shrui shrsi cmpi select constant").split()) | {f"vector.{name}" for name in (
+        "broadcast shuffle extract from_elements step").split()}
 RING = ("arith.addi", "arith.subi", "arith.muli", "arith.shli")     # low bits of the result depend on low bits alone
 SOURCES = {"gpu.thread_id": 1023, "gpu.block_id": SMALL_GRID - 1, "gpu.lane_id": 63}        # the largest number of each
 COPY = "nvgpu.device_async_copy"
