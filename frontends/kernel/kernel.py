@@ -14,7 +14,15 @@ from xcc.frontends.kernel.eager import NumpyMachine
 from xcc.frontends.kernel.launching import REMEMBERED, Launch, known_as
 from xcc.frontends.kernel.machine import running, running_on
 from xcc.frontends.kernel.place import with_source
-from xcc.frontends.kernel.specialise import Constant, Specialisation, difference, is_small, kinds_of, trace_program
+from xcc.frontends.kernel.specialise import (
+    Constant,
+    Specialisation,
+    difference,
+    is_small,
+    kinds_of,
+    named_sizes,
+    trace_program,
+)
 from xcc.frontends.kernel.types import DTYPES, dtype_of
 from xcc.frontends.kernel.view import View
 
@@ -137,18 +145,19 @@ class Kernel:
 
     def _form(self, values: Sequence[Any], grid: Sequence[int]) -> Specialisation:
         """The form for these arguments and grids such as this, traced where there is none; arrays are described."""
-        kinds, rank, small = kinds_of(self.parameters, values), len(grid), is_small(values, grid)
+        kinds, small = kinds_of(self.parameters, values), is_small(values, grid)
+        named, names = named_sizes(dict(zip((p.name for p in self.parameters), kinds, strict=True)), values, grid)
+        key = names, small, *named.values()
         try:
-            form = self._forms.get((rank, small, kinds))
+            form = self._forms.get(key)
         except TypeError:
             given = ", ".join(repr(k.value) for k in kinds if isinstance(k, Constant))
             raise UserError(f"kernel '{self.name}': constants are compared, which {given} cannot be") from None
         if form is None:
-            named = dict(zip((p.name for p in self.parameters), kinds, strict=True))
-            form = Specialisation(self.name, named, difference(named, rank, small, self.specialisations), rank,
-                                  small)
-            form.program = trace_program(self.function, self.name, named, self.config, rank, small)
-            self._forms[rank, small, kinds] = form
+            why = difference(named, names, small, self.specialisations)
+            form = Specialisation(self.name, named, why, names, small)
+            form.program = trace_program(self.function, self.name, named, self.config, names, small)
+            self._forms[key] = form
         return form
 
     def _described(self, values: Sequence[Any]) -> list[Any]:

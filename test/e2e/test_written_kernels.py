@@ -15,7 +15,7 @@ from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case, f64, wide_
 import xcc
 from xcc import tile
 from xcc.frontends.kernel.arguments import Array, described, is_array
-from xcc.frontends.kernel.specialise import Constant, is_small, kinds_of, trace_program
+from xcc.frontends.kernel.specialise import Constant, is_small, kinds_of, named_sizes, trace_program
 from xcc.frontends.kernel.trace import trace
 from xcc.runtime.dlpack import CPU
 
@@ -54,10 +54,16 @@ def program_of(case: Case, device: tuple[int, int] = (CPU, 0), config: dict[str,
     values = [case.arguments[p.name] for p in parameters]
     given = [replace(described(p.name, v), device=device) if is_array(v) else v
              for p, v in zip(parameters, values, strict=True)]
-    kinds = dict(zip((p.name for p in parameters), kinds_of(parameters, given), strict=True))
+    kinds, grid = named_sizes(dict(zip((p.name for p in parameters), kinds_of(parameters, given), strict=True)), given,
+                              case.grid)
     arrays = [v for v, k in zip(values, kinds.values(), strict=True) if not isinstance(k, Constant)]
-    return trace_program(case.kernel.function, case.kernel.name, kinds, config,
-                         small=is_small(given, case.grid)), arrays
+    return trace_program(case.kernel.function, case.kernel.name, kinds, config, grid,
+                         is_small(given, case.grid)), arrays
+
+
+def unnamed(program: tile.Program, grid: tuple[int, ...]) -> list[int]:
+    """The numbers of a grid that no array's size says."""
+    return [n for n, d in zip(grid, program.grid, strict=True) if str(d).startswith("grid_")]
 
 
 @each_type
@@ -67,7 +73,7 @@ def test_as_code_of_gpus(make: Make, dtype: str) -> None:
     number = CASES.index(make) + TYPES.index(dtype)
     case = make(dtype, number % 2 == 1)
     program, arrays = program_of(case)
-    tile.compile(program, *GPUS[number % 3], emit=False).interpret(arrays, case.grid)
+    tile.compile(program, *GPUS[number % 3], emit=False).interpret(arrays, unnamed(program, case.grid))
     case.check(TOLERANCE[dtype])
 
 
@@ -85,7 +91,7 @@ def test_rows_of_multiples_on_gpus(make: Make, dtype: str, gpu: tuple[str, str])
         whole and gpu[1] == "sm_90a")
     reads = [line for line in made.stages["gpu"].splitlines() if "vector.load" in line and " memref<?x" in line]
     assert not any(f"vector<1x{dtype}>" in line for line in reads)
-    made.interpret(arrays, case.grid)
+    made.interpret(arrays, unnamed(program, case.grid))
     case.check(TOLERANCE[dtype])
 
 
@@ -163,7 +169,7 @@ def test_steps_of_each_tile(chip: str) -> None:
     program, arrays = program_of(case, (CUDA, 0), {"persistent": 3, "stages": 4} if chip == "sm_90a" else {})
     made = tile.compile(program, "nvptx", chip, keep=("plan",), emit=False)
     assert ("xcc.persistent = 3" if chip == "sm_90a" else "xcc.peeled = 2") in made.stages["plan"]
-    made.interpret(arrays, case.grid)
+    made.interpret(arrays, unnamed(program, case.grid))
     case.check(1e-3)
 
 
@@ -190,7 +196,7 @@ def test_updates_of_few_places(kind: str, dtype: str, places: int) -> None:
     program, arrays = program_of(case, (CUDA, 0), config)
     made = tile.compile(program, *GPUS[number % 3], keep=("plan",), emit=False)
     assert "memref.alloc" in made.stages["plan"]
-    made.interpret(arrays, case.grid)
+    made.interpret(arrays, unnamed(program, case.grid))
     case.check(0)
 
 
