@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, memref_d, vector_d
+from xcc._mlir import Block, Module, Operation, Type, Value, arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
@@ -116,5 +116,5 @@ def _words(value: Value) -> list[Value]:
     return [vector_d.extract(whole, [], [n]) for n in range(WORDS)]
 
 
-def _i32() -> ir.Type:
+def _i32() -> Type:
     return ir.IntegerType.get_signless(32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case, f64, wide_
 
 import xcc
 from xcc import tile
-from xcc.frontends.kernel.arguments import Array, described, is_array
+from xcc.frontends.kernel.arguments import Array, Parameter, described, is_array
 from xcc.frontends.kernel.specialise import Constant, is_small, kinds_of, named_sizes, trace_program
 from xcc.frontends.kernel.trace import trace
 from xcc.runtime.dlpack import CPU
@@ -206,6 +207,23 @@ def test_forms_of_rows() -> None:
     found = [kinds_of(CASES[0]("f16", False).kernel.parameters[:1], [Array("f16", shape, strides, (device, 0))])[0]
              for device in (CUDA, CPU) for shape, strides in arrays]
     assert [k.multiple for k in found] == [8, 1, 8, 1, 1, 1, 1, 1, 1, 1]        # type: ignore[union-attr]
+
+
+def test_forms_of_sizes() -> None:
+    """On a GPU sizes that are equal have one name, from the last dim on, and places that fit 32 bits are a form."""
+    def form(device: int, grid: tuple[int, ...], *shapes: tuple[int, ...]) -> Any:
+        given = [Array("f32", shape, tuple(prod(shape[d + 1:]) for d in range(len(shape))), (device, 0))
+                 for shape in shapes]
+        kinds = kinds_of([Parameter(n, False) for n in "abc"], given)
+        named, names = named_sizes(dict(zip("abc", kinds, strict=True)), given, grid)
+        return [k.sizes for k in named.values()], names, is_small(given, grid)     # type: ignore[union-attr]
+
+    shapes = (8, 5), (5,), (8, 9)
+    assert form(CUDA, (8,), *shapes) == ([(None, None), ("a_1",), ("a_0", None)], ("a_0",), True)
+    assert form(CUDA, (5, 8), *shapes)[1:] == (("grid_0", "a_0"), True)
+    assert form(CUDA, (7,), (5, 8), (5,), (7, 5)) == ([(None, None), (None,), (None, "b_0")], ("c_0",), True)
+    assert form(CPU, (8,), *shapes) == ([(), (), ()], ("grid_0",), False)
+    assert not form(CUDA, (1 << 18,), *shapes)[2] and not form(CUDA, (8,), (1 << 15, 1 + (1 << 15)), *shapes[1:])[2]
 
 
 @each

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from itertools import product
 
 from xcc._mlir import Operation, ir
@@ -13,8 +14,9 @@ __all__ = ["Range", "range_of"]
 Range = tuple[int, int]
 """The least and the largest value."""
 
-_CORNERS = {"arith.addi": lambda a, b: a + b, "arith.subi": lambda a, b: a - b, "arith.muli": lambda a, b: a * b,
-            "arith.minsi": min, "arith.maxsi": max}
+_CORNERS: dict[str, Callable[[int, int], int]] = {
+    "arith.addi": operator.add, "arith.subi": operator.sub, "arith.muli": operator.mul, "arith.minsi": min,
+    "arith.maxsi": max}
 _UNION = ("vector.broadcast", "vector.shuffle", "vector.extract", "vector.from_elements")
 
 
