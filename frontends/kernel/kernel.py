@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xcc.diagnostics import UserError, listed
 from xcc.frontends.kernel.arguments import bind, described, host_array, is_array, parameters_of
 from xcc.frontends.kernel.eager import NumpyMachine
-from xcc.frontends.kernel.launching import REMEMBERED, Launch, known_as
+from xcc.frontends.kernel.launching import REMEMBERED, Launch, found_as, known_as
 from xcc.frontends.kernel.machine import running, running_on
 from xcc.frontends.kernel.place import with_source
 from xcc.frontends.kernel.specialise import (
@@ -78,7 +78,8 @@ class Kernel:
                 return
             if not isinstance(grid, (int, tuple)):
                 grid = self._grid(grid, values)
-            key = (grid, *[(type(v), v) if c else known_as(v) for c, v in zip(self._constant, values, strict=True)])
+            key = (grid, *[(type(v), v) if c else (known_as.get(type(v)) or found_as)(v)
+                           for c, v in zip(self._constant, values, strict=True)])
             try:
                 launch = self._launches.get(key)
             except TypeError:       # a constant that cannot be compared, which is said where the form is looked for

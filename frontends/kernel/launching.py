@@ -15,18 +15,12 @@ from xcc.runtime.dlpack import import_dlpack
 from xcc.runtime.gpu_executor import ALIGNMENT, GpuReplay
 from xcc.runtime.large_pages import address_of
 
-__all__ = ["REMEMBERED", "Code", "DeviceCode", "HostCode", "Launch", "address_reader", "known_as", "writable"]
+__all__ = ["REMEMBERED", "Code", "DeviceCode", "HostCode", "Launch", "address_reader", "found_as", "known_as",
+           "writable"]
 
 REMEMBERED = 256        # sets of sizes of a kernel
 _NO_REPEAT = None, -1, None
 _NOTHING = np.zeros(4096, np.uint8)     # where code may read that is given an array without elements
-
-
-def known_as(value: Any) -> Any:
-    """What of an argument decides how it is launched: of an array element type, sizes and strides, of a number only
-    that it is one."""
-    read = _KNOWN.get(type(value))
-    return read(value) if read is not None else _found(value)
 
 
 def _array(value: Any) -> Any:
@@ -34,23 +28,25 @@ def _array(value: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    return value.dtype, value.shape, value.stride(), value.get_device()
+    return value.dtype, value.shape, value.is_contiguous() or value.stride(), value.get_device()
 
 
-_KNOWN: dict[type, Callable[[Any], Any]] = {
+known_as: dict[type, Callable[[Any], Any]] = {
     np.ndarray: _array, int: lambda _value: int, float: lambda _value: float, bool: lambda value: (bool, value),
     str: lambda value: value, type(None): lambda value: value}
+"""What of an argument decides how it is launched, by its type: of an array element type, sizes and strides, of a number
+only that it is one."""
 
 
-def _found(value: Any) -> Any:
-    """Of types that are met for the first time."""
+def found_as(value: Any) -> Any:
+    """The same of types that are met for the first time."""
     if isinstance(value, np.generic):
         return type(value)
     if isinstance(value, np.ndarray):
         return _array(value)
     if is_array(value):
         if hasattr(value, "data_ptr"):
-            _KNOWN[type(value)] = _tensor
+            known_as[type(value)] = _tensor
             return _tensor(value)
         return described("", value)
     return type(value)
@@ -66,7 +62,7 @@ def writable(name: str, array: Any) -> Any:
 def address_reader(name: str, value: Any, written: bool) -> Callable[[Any], int]:
     """What reads the address of arguments such as this one, checking those that are written to."""
     if hasattr(value, "data_ptr"):
-        return lambda tensor: int(tensor.data_ptr())
+        return type(value).data_ptr         # type: ignore[no-any-return]
     if not isinstance(value, np.ndarray):
         return lambda array: import_dlpack(array).pointer
     if value.flags.c_contiguous and value.flags.writeable:
@@ -181,13 +177,17 @@ class DeviceCode:
             replay.enter()
             try:
                 place = replay.shape.place
-                for n, address in enumerate(pointers):
-                    if place[n] != address:
-                        self._check(n, address)
-                        replay.move(replay.shape, n, address)
+                if place[:-1] != pointers:
+                    self._move(replay, pointers)
                 replay.shape.whole.replay()
             finally:
                 replay.leave()
+
+    def _move(self, replay: GpuReplay, pointers: Sequence[int]) -> None:
+        for n, address in enumerate(pointers):
+            if replay.shape.place[n] != address:
+                self._check(n, address)
+                replay.move(replay.shape, n, address)
 
     def _first(self, pointers: Sequence[int], symbols: Sequence[int], free: int) -> None:
         """A run that repeats none, or whose stream or GPU is another one now. `free`: as of compat.free_stream."""
