@@ -7,6 +7,8 @@
 Behind a branch, LLVM puts what only the store needs behind it, too, and nothing is ordered across: each store of a row
 waits for what it is computed of. ptxas orders straight code across all of them. (It makes predicates of the branches
 around loads by itself, and reads what is needed late as early as it can; statements in their place it puts off.)
+
+Only where threads reduce rows together, without products: elsewhere the branch spares those beyond an edge the work.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import ClassVar
 
 from xcc._mlir import Module, Operation, arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.distribute import PRODUCT
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.walk import ops_where
@@ -37,10 +40,11 @@ class PredicatedStores(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         with module.context:
-            for branch in ops_where(module, lambda op: op.name == "scf.if"):
-                if _only_stores(branch):
-                    with branch.location:
-                        _predicate(branch)
+            for kernel in ops_where(module, lambda op: op.name == "gpu.func" and PRODUCT not in op.attributes):
+                if ops_where(kernel, lambda op: op.name == "gpu.shuffle"):
+                    for branch in ops_where(kernel, lambda op: op.name == "scf.if" and _only_stores(op)):
+                        with branch.location:
+                            _predicate(branch)
 
 
 def _only_stores(branch: Operation) -> bool:
