@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def writable(name: str, array: Any) -> Any:
 def address_reader(name: str, value: Any, written: bool) -> Callable[[Any], int]:
     """What reads the address of arguments such as this one, checking those that are written to."""
     if hasattr(value, "data_ptr"):
-        return type(value).data_ptr         # type: ignore[no-any-return]
+        return cast("Callable[[Any], int]", type(value).data_ptr)
     if not isinstance(value, np.ndarray):
         return lambda array: import_dlpack(array).pointer
     if value.flags.c_contiguous and value.flags.writeable:
