@@ -6,17 +6,16 @@
 Each time is the median of device times of graph replays, 20 behind one another, with what the caches hold then; ranks
 are processes of this script. "peers": sums by windows where they fit (xcc.runtime.peer_collectives); "library": all by
 NCCL. norms: what a sum adds to the residual add and the norm behind it. split: each rank has the logits of its part of
-the vocabulary, which are gathered otherwise. --torch: the same by PyTorch, in processes that may take so many seconds
-each, its compilation included. resnet50, bert: a training step with DistributedDataParallel by xcc and by Inductor, a
-batch a rank, in such processes. --prepare compiles and stops.
+the vocabulary, which are gathered otherwise. --torch: the same by PyTorch, behind all others. resnet50, bert: a
+training step with DistributedDataParallel by xcc and by Inductor, a batch a rank. Programs of PyTorch compile side by
+side, for so many seconds at most (240 where nothing is said), and are timed one after the other. --prepare compiles and
+stops.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -29,12 +28,13 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "unit"))
 from parallel_models import HIDDEN, inputs_of, write_llama, write_norms  # noqa: E402
+from parallel_turns import Task, in_turn, ranks_of  # noqa: E402
 
 import xcc  # noqa: E402
 
 CASES = {"b1-s512": (1, 512, 0), "b8-s512": (8, 512, 0), "b8-token": (8, 1, 2048)}
 SUMS = (8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
-LIMIT = 120.0       # seconds for a process that trains, where nothing else is said
+LIMIT = 240.0       # seconds in which programs of PyTorch are ready, where nothing else is said
 TRAINED = ("resnet50", "bert")
 CHAIN = 20
 ROWS = (8, 32, 128)         # of 4096 f16: 64 kB to 1 MB
@@ -63,23 +63,10 @@ def prepared(folder: Path, name: str, ranks: int) -> tuple[Path, ...]:
     return tuple(outputs[:len(how)])
 
 
-def of_ranks(ranks: int, peers: bool, *arguments: str, script: str = __file__, limit: float | None = None) -> Any:
-    """What rank 0 of processes of a script prints; None where they take longer than `limit` seconds."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    env = os.environ | {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
-                        "MASTER_PORT": str(port), "XCC_PEER_COLLECTIVES": str(int(peers))}
-    command = [sys.executable, script, *arguments]
-    started = [subprocess.Popen(command, env=env | {"RANK": str(r), "LOCAL_RANK": str(r)}, text=True,
-                                stdout=subprocess.PIPE) for r in range(ranks)]
-    end = None if limit is None else time.monotonic() + limit
-    try:
-        said = [p.communicate(timeout=None if end is None else max(1, end - time.monotonic()))[0] for p in started]
-    except subprocess.TimeoutExpired:
-        for p in started:
-            p.kill()
-        return None
+def of_ranks(ranks: int, peers: bool, *arguments: str) -> Any:
+    """What rank 0 of processes of this script prints."""
+    started = ranks_of([sys.executable, __file__, *arguments], ranks, XCC_PEER_COLLECTIVES=str(int(peers)))
+    said = [p.communicate()[0] for p in started]
     if any(p.returncode for p in started):
         raise SystemExit(f"a rank failed: {arguments}")
     return json.loads(said[0])
@@ -154,33 +141,30 @@ def norms(folder: Path, ranks: int) -> None:
                   f"{(took - alone) * 1e6:+6.1f} over one GPU's {alone * 1e6:.1f}", flush=True)
 
 
-def by_torch(name: str, ranks: int, limit: float) -> None:
-    """PyTorch's times of the same."""
-    for count, how in ((1, "torch.compile"), (ranks, "parallelize_module")):
-        took = of_script("parallel_torch.py", count, limit, *map(str, CASES[name]))
-        print(f"{name:9} {count} GPU{'s' if count > 1 else ''}, PyTorch, {how}: {told(took, limit)}", flush=True)
+def by_torch(names: list[str], ranks: int, limit: float) -> None:
+    """PyTorch's times of the same, and training steps; `of one`: how many times as much in a second as on one GPU."""
+    tasks = [task for name in names for task in _tasks(name, ranks)]
+    one: dict[str, float] = {}
+    for task, seconds in in_turn(tasks, limit):
+        more = f", {ranks * one[task.name] / seconds:.2f} of one" if seconds and task.name in one else ""
+        if seconds and task.ranks == 1:
+            one[task.name] = seconds
+        print(f"{task.name}, {task.ranks} GPU{'s' if task.ranks > 1 else ''} {told(seconds, limit)}{more}", flush=True)
 
 
-def trained(name: str, ranks: int, limit: float) -> None:
-    """Training steps; `of one`: how many times as many samples a second as on one GPU."""
-    for backend in ("xcc", "inductor"):
-        times = [of_script("parallel_train.py", count, limit, name, backend) for count in (1, ranks)]
-        more = f", {ranks * times[0] / times[1]:.2f} of one" if times[0] and times[1] else ""
-        print(f"{name:9} step, {backend:8} one GPU {told(times[0], limit)}, {ranks} GPUs {told(times[1], limit)}{more}",
-              flush=True)
-
-
-def of_script(name: str, count: int, limit: float, *arguments: str) -> float | None:
-    """Seconds that rank 0 of a script beside this one prints, in `count` processes; 0 where one fails, None where they
-    take too long."""
-    try:
-        return of_ranks(count, True, *arguments, script=str(Path(__file__).with_name(name)), limit=limit)
-    except SystemExit:
-        return 0.0
+def _tasks(name: str, ranks: int) -> list[Task]:
+    beside = Path(__file__).parent
+    if name in TRAINED:
+        return [Task(f"{name:9} step, {backend}", beside / "parallel_train.py", count, (name, backend))
+                for backend in ("xcc", "inductor") for count in (1, ranks)]
+    return [Task(f"{name:9} PyTorch, {'parallelize_module' if count > 1 else 'torch.compile'}",
+                 beside / "parallel_torch.py", count, tuple(map(str, CASES[name]))) for count in (1, ranks)]
 
 
 def told(seconds: float | None, limit: float) -> str:
-    return "failed" if seconds == 0 else f"more than {limit:.0f} s" if seconds is None else f"{seconds * 1e6:8.1f} us"
+    if not seconds:
+        return "failed" if seconds == 0 else f"not ready in {limit:.0f} s"
+    return f"{seconds * 1e6:8.1f} us"
 
 
 def compare(folder: Path, name: str, ranks: int) -> None:
@@ -203,7 +187,7 @@ def main() -> None:
     p.add_argument("--ranks", type=int, default=2)
     p.add_argument("--folder", type=Path)
     p.add_argument("--prepare", action="store_true")
-    p.add_argument("--torch", type=float, default=0, metavar="SECONDS")
+    p.add_argument("--torch", nargs="?", type=float, const=LIMIT, default=0, metavar="SECONDS")
     p.add_argument("--worker", nargs=2)
     args = p.parse_args()
     if args.worker:
@@ -212,19 +196,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = args.folder or Path(made)
         folder.mkdir(exist_ok=True)
-        for name in args.cases or ["sums", "norms", *CASES, *TRAINED]:
+        cases = args.cases or ["sums", "norms", *CASES, *TRAINED]
+        for name in cases:
             if name == "sums":
                 sums(folder, args.ranks)
             elif name == "norms":
                 norms(folder, args.ranks)
-            elif name in TRAINED:
-                trained(name, args.ranks, args.torch or LIMIT)
-            elif args.prepare:
+            elif name in CASES and args.prepare:
                 prepared(folder, name, args.ranks)
-            else:
+            elif name in CASES:
                 compare(folder, name, args.ranks)
-                if args.torch:
-                    by_torch(name, args.ranks, args.torch)
+        others = [name for name in cases if name in TRAINED or name in CASES and args.torch]
+        if others and not args.prepare:
+            by_torch(others, args.ranks, args.torch or LIMIT)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import statistics
 import sys
 
 import torch
+from parallel_turns import turn
 from pytorch_cases import GPU_CASES
 
 __all__ = ["seconds_of"]
@@ -40,6 +41,9 @@ def seconds_of(name: str, backend: str) -> float:
 
     for _ in range(3):
         step()
+    torch.cuda.synchronize()
+    turn()
+    step()
     times = []
     for _ in range(5):
         events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]

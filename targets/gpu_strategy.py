@@ -94,7 +94,14 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     tiles = math.prod(-(-estimate(size) // lanes) for size, lanes in zip(dims, vector, strict=True))
     return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True, gpu=GpuPart(
         threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
-        persistent=chip.cores if tile.warpgroup and tiles > chip.cores else 0))
+        persistent=chip.cores if tile.warpgroup and tiles > chip.cores and not _sends(kernel) else 0))
+
+
+def _sends(kernel: Kernel) -> bool:
+    """Whether a result is stored twice, as it is where another GPU reads one of the two (push-results). Over the link
+    stores take as long as the tile's products: threads that go on to the next tile wait for them, where those of a
+    workgroup that ends make room for another one."""
+    return len(set(map(id, kernel.results))) < len(kernel.results)
 
 
 def _exchanged_bytes(kernel: Kernel) -> int:

@@ -86,7 +86,9 @@ def _exported(name: str, build: Build, inputs: Mapping[str, Input], cases: tuple
 
 def _built(build: Build) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     import torch
+    from exported.exporting import declare_compiled_ops
 
+    declare_compiled_ops()      # transformers imports torchvision where it is installed
     torch.manual_seed(0)
     module, args, keywords = build()
     return module.eval(), args, keywords

@@ -67,6 +67,6 @@ def predict(module: Any, ctx: PassContext, mesh: Mesh, shard: Sequence[str] = ()
 def _seconds(site: Site, costs: Costs, chip: Any, mesh: Mesh) -> float:
     """Of an op as it is in a rank's module."""
     if site.view.name not in COLLECTIVES:
-        return costs.seconds(site.view)
+        return site.seconds(costs)
     whole = max(costs.nbytes(t) for t in (*site.view.operands, *site.view.results))
     return costs_of(chip, mesh, site.view.a.axes, costs.bounds).collective(site.view.name, whole)

@@ -89,8 +89,9 @@ class Search:
     def __init__(self, sites: Sites, costs: Costs) -> None:
         self.sites, self.costs = sites, costs
         self.work = [s for s in sites.all if not s.free]
-        self.seconds = {s: costs.seconds(s.view) for s in self.work}
+        self.seconds = {s: s.seconds(costs) for s in self.work}
         self.numbers = {v: n for n, v in enumerate((*sites.block.arguments, *sites.maker))}
+        self.given = len(sites.block.arguments)
         self.sizes = [costs.nbytes(TensorType.of(v)) for v in self.numbers]
         self.last: dict[Any, int] = {}
         for n, site in enumerate(self.work):
@@ -199,8 +200,9 @@ class Search:
             return self.wanted.price * self.sizes[v] / (self.costs.ranks if p.kind == "split" else 1)
         key = (v, have[v], p)
         if key not in self.moves:
-            self.moves[key] = (best_move(self.costs, placements, p, self.sizes[v]).seconds,
-                               self.live.number(moved(placements, p)))
+            move = best_move(self.costs, placements, p, self.sizes[v])
+            read_so = move.kind == "slice" and v < self.given       # by what reads it from memory anyway
+            self.moves[key] = (0.0 if read_so else move.seconds, self.live.number(moved(placements, p)))
         seconds, have[v] = self.moves[key]
         return seconds
 

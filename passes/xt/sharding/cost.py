@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Costs", "Move", "best_move", "costs_of"]
 
 REACHED = 0.6       # of a chip's peak by its products
+COPIED = 0.9        # of its memory's bandwidth, as by a copy
 MATRIX = 1e11       # operations a second where a chip does not say
 MEMORY = 2e10       # bytes a second, likewise
 UPDATED = {"dynamic_update_slice": "update", "scatter_elements": "updates", "scatter_nd": "updates"}
@@ -56,17 +57,23 @@ class Costs:
     def nbytes(self, t: TensorType) -> int:
         return self.count(t) * max(xt.width(t.dtype), 8) // 8
 
-    def seconds(self, v: OpView) -> float:
+    @property
+    def memory(self) -> float:
+        """Bytes a second that ops read and write."""
+        return COPIED * float(getattr(self.chip, "bandwidth", 0.0) or MEMORY)
+
+    def seconds(self, v: OpView, given: Sequence[TensorType] = ()) -> float:
         """Of an op that is not divided: its products, or its memory where that takes longer. What fuses with a
-        neighbour moves less, so that results count alone, where nothing is multiplied."""
-        memory = getattr(self.chip, "bandwidth", 0.0) or MEMORY
+        neighbour moves less, so that results count alone, where nothing is multiplied, and what of the operands no
+        neighbour has made, `given` to the program: no more of each than results have, as a gather reads no more."""
         made = self.nbytes(v.operands[v.at[UPDATED[v.name]]]) if v.name in UPDATED else sum(map(self.nbytes, v.results))
         if v.name in COLLECTIVES:       # along another axis
             return made / self.link
         work = self._multiplied(v)
         if not work:
-            return made / memory
-        return max(2 * work / self._rate(v.operands[0].dtype), (made + sum(map(self.nbytes, v.operands))) / memory)
+            return (made + sum(min(made, self.nbytes(t)) for t in given)) / self.memory
+        return max(2 * work / self._rate(v.operands[0].dtype),
+                   (made + sum(map(self.nbytes, v.operands))) / self.memory)
 
     def _rate(self, dtype: str) -> float:
         rates = dict(getattr(self.chip, "flops", ()))
@@ -111,7 +118,7 @@ class Costs:
         if source == target:
             return Move(source, "", 0.0)
         if source == WHOLE and target.kind == "split":
-            return Move(source, "slice", nbytes / self.ranks / (getattr(self.chip, "bandwidth", 0.0) or MEMORY))
+            return Move(source, "slice", nbytes / self.ranks / self.memory)
         if target.kind == "partial" or source == WHOLE:
             return Move(source, "", inf)
         if source.kind == "partial":

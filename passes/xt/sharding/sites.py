@@ -15,6 +15,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.rewrite import read_others
+from xcc.passes.xt.sharding.cost import Costs
 from xcc.passes.xt.sharding.factors import OpView, Rule, Strategy, rule_of, same_factor, strategy_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
 
@@ -40,6 +41,11 @@ class Site:
     @property
     def whole(self) -> Strategy:
         return Strategy((WHOLE,) * len(self.operands), (WHOLE,) * len(self.results))
+
+    def seconds(self, costs: Costs) -> float:
+        """Of the op, not divided. A slice is what its readers read."""
+        given = dict.fromkeys(v for v in self.op.operands if isinstance(v.owner, Block) and self.view.name != "slice")
+        return costs.seconds(self.view, [TensorType.of(v) for v in given])
 
     def reads(self, values: Mapping[Value, Value]) -> None:
         """The op reads these values in the place of others, inside its regions, too."""

@@ -50,7 +50,7 @@ class Stages:
         self.used: dict[Any, int] = {}
         for n, s in enumerate(self.work):
             self.used.update(dict.fromkeys(s.operands, n))
-        self.ends = list(accumulate((costs.seconds(s.view) for s in self.work), initial=0.0))
+        self.ends = list(accumulate((s.seconds(costs) for s in self.work), initial=0.0))
         self.cuts = self._cut()
         self.seconds = self._seconds()
         self.reports: list[Report] = []

@@ -26,6 +26,28 @@ func.func private @large(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -
 
 // -----
 
+// A result that is stored twice is sent over a link: a workgroup each, which ends while its stores are under way.
+// SM90-LABEL: func.func private @sent(
+// SM90-NOT: persistent
+// SM90-SAME: block = array<i64: 128, 256>{{.*}}stages = 4 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true{{.*}}reduce = [array<i64: 64>]
+func.func private @sent(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>) -> (tensor<4000x4000xf32>, tensor<4000x4000xf32>)
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4000, 4000], [4000, 4000]], xt.result_dims = [[4000, 4000], [4000, 4000]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4000x4000xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4000x4000xf32>) -> tensor<4000x4000xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<4000x4000xf16>, tensor<4000x4000xf16>) outs(%f : tensor<4000x4000xf32>) {
+  ^bb0(%p: f16, %q: f16, %o: f32):
+    %pw = arith.extf %p : f16 to f32
+    %qw = arith.extf %q : f16 to f32
+    %t = arith.mulf %pw, %qw : f32
+    %s = arith.addf %o, %t : f32
+    linalg.yield %s : f32
+  } -> tensor<4000x4000xf32>
+  return %y, %y : tensor<4000x4000xf32>, tensor<4000x4000xf32>
+}
+
+// -----
+
 // The right operand's rows lie along n: the same tile.
 // SM80-LABEL: func.func private @columns(
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]

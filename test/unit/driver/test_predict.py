@@ -51,6 +51,15 @@ def test_more_ranks_take_less_until_they_are_afar() -> None:
     assert predicted(module, "tp:1024").seconds > predicted(module, "dp:8,tp:128").seconds > eight.seconds / 128
 
 
+def test_what_is_given_is_read_of_memory_once() -> None:
+    """A cache of 2^25 numbers that one more comes behind: read and written; each of two ranks slices its part of it."""
+    module = module_of(lambda past, new: xt.concatenate(past, new, axis=2),
+                       F((8, 32, 1024, 128), "f16"), F((8, 32, 1, 128), "f16"))
+    copied = 2 * 2**26 / (0.9 * CHIP.bandwidth)
+    assert predicted(module, "").seconds == pytest.approx(copied, rel=1e-2)
+    assert predicted(module, "dp:2").seconds == pytest.approx(copied / 2, rel=1e-2)
+
+
 def test_a_pipeline_divides_weights_and_time_where_a_batch_goes_in_parts() -> None:
     module, alone = wide(), wide(batch=1)
     for whole, parts in ((module, True), (alone, False)):
