@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from host_driver import HostDriver, N, add, add_one, executor, f32
 
-from xcc.runtime import gpu_body
 from xcc.runtime.cuda_api import find_gpu
 from xcc.runtime.cuda_driver import CudaDriver
 from xcc.runtime.device_array import DeviceArray
@@ -14,12 +13,6 @@ from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.program import Copy, Program
 
 BUFFERS = [f32("input", N, name="x"), f32("output", N, name="y"), f32("temp", N), f32("weight", N, name="w")]
-
-
-@pytest.fixture(autouse=True)
-def launches_are_captured(monkeypatch):
-    """However few they are: programs here are small."""
-    monkeypatch.setattr(gpu_body, "FEW", 0)
 
 
 def test_a_dropped_model_leaves_nothing_on_the_device():
