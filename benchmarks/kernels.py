@@ -22,8 +22,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 import written_kernels as kernels  # noqa: E402
-from pytorch import median_times  # noqa: E402
 from pytorch_pages import described, machine_name  # noqa: E402
+from turns import median_times  # noqa: E402
 
 import xcc.torch  # noqa: E402
 

@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,9 +21,7 @@ from typing import Any
 from unittest import mock
 
 from pytorch_pages import described, machine_name, page
-
-PAUSE = 0.3         # seconds between turns: OpenMP's threads spin for 0.2 behind a way that uses them
-READY = "ready to measure"
+from turns import READY, median_times
 
 
 def main() -> int:
@@ -274,37 +271,6 @@ def _first(result: Any) -> Any:
     import torch
 
     return result if isinstance(result, torch.Tensor) else result[0]
-
-
-def median_times(ways: dict[str, Callable[[], Any]], args: argparse.Namespace) -> dict[str, float]:
-    """Median milliseconds of each way, all in turn. On a GPU: of ten calls behind each other, and the wait for them."""
-    times: dict[str, list[float]] = {k: [] for k in ways}
-    repeats, wait = (1, lambda: None) if args.device == "cpu" else (10, _wait)
-    for call in ways.values():
-        for _ in range(3):          # the first of them may be rehearsals
-            call()
-    if getattr(args, "worker", None):
-        wait()
-        print(READY, flush=True)
-        sys.stdin.readline()
-    for _ in range(args.rounds):
-        for k, call in ways.items():
-            wait()
-            time.sleep(PAUSE)
-            call()          # brings its data into the caches
-            wait()
-            begin = time.perf_counter()
-            for _ in range(repeats):
-                call()
-            wait()
-            times[k].append((time.perf_counter() - begin) * 1e3 / repeats)
-    return {k: statistics.median(v) for k, v in times.items()}
-
-
-def _wait() -> None:
-    import torch
-
-    torch.cuda.synchronize()
 
 
 if __name__ == "__main__":

@@ -238,8 +238,7 @@ class Model:
         """What runs the model; made at the first use, so that an artifact for another machine can be looked at."""
         if self._executor is None:
             with self.turn.lock:
-                if self._executor is None:
-                    self._executor = self._made()
+                self._executor = self._executor or self._made()
         return self._executor
 
     def _made(self) -> Any:
@@ -266,12 +265,9 @@ class Model:
         if not self._on_host:
             return self
         least = least_sizes(self.part.own.program, dims)
-        if dims is not None:
-            with self.turn.lock:
-                self._make_ready(least)
-            return self
-        with contextlib.suppress(UserError), self.turn.lock:        # the first run says what is wrong
-            self._make_ready(least, spare=True)
+        # Without sizes that somebody names, the first run says what is wrong.
+        with contextlib.suppress(*([] if dims is not None else [UserError])), self.turn.lock:
+            self._make_ready(least, spare=dims is None)
         return self
 
     def _make_ready(self, sizes: Mapping[str, int], spare: bool = False) -> None:

@@ -175,3 +175,11 @@ _CHANGES: dict[str, Callable[[str, Arguments, random.Random], Any]] = {
     "Tensor": _tensor, "List[Tensor]": _tensors, "List[Optional[Tensor]]": _tensors, "int": _int, "SymInt": _int,
     "List[int]": _ints, "List[SymInt]": _ints, "bool": _bool, "float": _float, "number": _number, "Scalar": _number,
     "str": _word, "ScalarType": _dtype}
+
+
+def text(value: Any) -> str:
+    """An argument as a call shows it: a tensor by its type and shape, and what it holds if that is little."""
+    if isinstance(value, torch.Tensor):
+        short = f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+        return short + (str(value.tolist()) if value.numel() <= 12 else "")
+    return f"[{', '.join(map(text, value))}]" if isinstance(value, list | tuple) else repr(value)

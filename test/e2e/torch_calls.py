@@ -35,7 +35,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch_arguments import Arguments, varied
+from torch_arguments import Arguments, text, varied
 from torch_samples import Case, Sample
 
 from xcc.frontends.torch import registry
@@ -67,7 +67,7 @@ class Call:
         return overload(self.op)
 
     def __str__(self) -> str:
-        return f"{self.op}({', '.join(f'{k}={_text(v)}' for k, v in self.arguments.items())})"
+        return f"{self.op}({', '.join(f'{k}={text(v)}' for k, v in self.arguments.items())})"
 
 
 def overload(op: str) -> Any:
@@ -201,13 +201,6 @@ def _results(made: Any) -> list[Any]:
     if not all(isinstance(t, torch.Tensor) for t in out):
         raise TypeError("a result is no tensor")
     return out
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, torch.Tensor):
-        short = f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
-        return short + (str(value.tolist()) if value.numel() <= 12 else "")
-    return f"[{', '.join(map(_text, value))}]" if isinstance(value, list | tuple) else repr(value)
 
 
 def failure(case: Case, compiled: bool = False) -> str:
