@@ -69,6 +69,7 @@ BUILTIN: dict[str, str] = {
     "pipeline-loads": "xcc.passes.gpu.pipeline_loads",
     "place-results": "xcc.passes.host.place_results",
     "plan-shared-memory": "xcc.passes.gpu.plan_shared_memory",
+    "predicated-stores": "xcc.passes.gpu.predicated_stores",
     "prefetch-epilogue": "xcc.passes.gpu.prefetch_epilogue",
     "prefetch-fragments": "xcc.passes.gpu.prefetch_fragments",
     "prefetch-inputs": "xcc.passes.linalg.prefetch_inputs",

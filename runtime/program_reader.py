@@ -26,7 +26,7 @@ from xcc.symbolic import Dim
 
 __all__ = ["program_from_json"]
 
-_MAX_TEXT = 4096
+_MAX_TEXT = 1 << 16
 _MAX_INT = 1 << 62
 _MAX_NESTING = 32
 

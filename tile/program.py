@@ -12,7 +12,7 @@ from xcc._mlir import Attribute, Module, Operation, ir
 from xcc.context import new_context, parse_module, shared_context
 from xcc.diagnostics import UserError
 from xcc.dialects import tile as tile_d
-from xcc.dialects.tile.program import GRID, MULTIPLE, NAME, SIZES, Parameter
+from xcc.dialects.tile.program import GRID, MULTIPLE, NAME, SIZES, SMALL, Parameter
 from xcc.dialects.xt.base import dims_attr
 from xcc.symbolic import Dim
 from xcc.tile.memory import Buffer
@@ -80,7 +80,8 @@ class Program:
 
 
 def build(name: str, parameters: Mapping[str, BufferOf | ScalarOf], body: Callable[..., Any],
-          grid: Sequence[int | str] = GRID_NAMES, config: Mapping[str, int] | None = None) -> Program:
+          grid: Sequence[int | str] = GRID_NAMES, config: Mapping[str, int] | None = None,
+          small: bool = False) -> Program:
     """The program that ``body(*handles)`` describes; it gets a Buffer or a Value for each parameter, in order.
 
     grid: one to three sizes, numbers or expressions (docs of `xcc.dialects.tile.program`). The default names are
@@ -91,6 +92,8 @@ def build(name: str, parameters: Mapping[str, BufferOf | ScalarOf], body: Callab
             else ir.Location.unknown():
         module = ir.Module.create()
         func = _function(module, name, parameters, grid, config or {})
+        if small:
+            func.attributes[SMALL] = ir.UnitAttr.get()
         block = func.regions[0].blocks[0]
         handles = [Buffer(v, p.dtype, n) if isinstance(p, BufferOf) else Value(v, p.dtype)
                    for v, (n, p) in zip(block.arguments, parameters.items(), strict=True)]

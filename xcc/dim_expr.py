@@ -8,7 +8,6 @@ algebra.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, reduce
 from math import gcd
@@ -16,8 +15,7 @@ from typing import Union
 
 from xcc.dim_text import write
 
-__all__ = ["Atom", "Dim", "Expr", "FUNCTIONS", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "floordiv",
-           "is_equal", "mod", "sym", "truncdiv"]
+__all__ = ["Atom", "Dim", "Expr", "bare_symbol", "collapse", "floordiv", "function", "mod", "quotient", "sym"]
 
 Atom = Union[tuple[str], tuple[str, "Dim", "Dim"]]
 Monomial = tuple[Atom, ...]
@@ -48,7 +46,7 @@ class Expr:
         terms = dict(self.terms)
         for m, c in _terms(other):
             terms[m] = terms.get(m, 0) + c
-        return _collapse(terms)
+        return collapse(terms)
 
     __radd__ = __add__
 
@@ -63,13 +61,13 @@ class Expr:
 
     def __mul__(self, other: Dim) -> Dim:
         if isinstance(other, int):
-            return self if other == 1 else _collapse({m: c * other for m, c in self.terms})
+            return self if other == 1 else collapse({m: c * other for m, c in self.terms})
         terms: dict[Monomial, int] = {}
         for m1, c1 in self.terms:
             for m2, c2 in _terms(other):
                 m = tuple(sorted(m1 + m2, key=str))
                 terms[m] = terms.get(m, 0) + c1 * c2
-        return _collapse(terms)
+        return collapse(terms)
 
     __rmul__ = __mul__
 
@@ -117,7 +115,8 @@ def _terms(d: Dim) -> Iterable[tuple[Monomial, int]]:
     return d.terms if isinstance(d, Expr) else [((), int(d))]
 
 
-def _collapse(terms: Mapping[Monomial, int]) -> Dim:
+def collapse(terms: Mapping[Monomial, int]) -> Dim:
+    """The sum of the terms: a number where it is one."""
     live = {m: c for m, c in terms.items() if c}
     if not live:
         return 0
@@ -126,12 +125,13 @@ def _collapse(terms: Mapping[Monomial, int]) -> Dim:
     return Expr(live)
 
 
-def _fn(name: str, a: Dim, b: Dim) -> Expr:
+def function(name: str, a: Dim, b: Dim) -> Expr:
+    """A function that the algebra cannot look into."""
     return Expr({((name, a, b),): 1})
 
 
 def floordiv(a: Dim, b: Dim) -> Dim:
-    """Floor division; exact parts are divided out term by term."""
+    """Floor division; exact parts are divided out, and common factors (which are not 0: it would be no division)."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     if b == 1:
@@ -139,8 +139,7 @@ def floordiv(a: Dim, b: Dim) -> Dim:
     if a == b:
         return 1
     if isinstance(b, Expr):
-        exact = _divide_by_monomial(a, b)
-        return exact if exact is not None else _fn("floordiv", a, b)
+        return quotient(floordiv, a, b)
     whole: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for m, c in _terms(a):
@@ -149,21 +148,21 @@ def floordiv(a: Dim, b: Dim) -> Dim:
             whole[m], c = q, r
         if c:
             rest[m] = c
-    base = _collapse(whole)
-    remainder = _collapse(rest)
+    base = collapse(whole)
+    remainder = collapse(rest)
     if isinstance(remainder, int):
         return base + remainder // b
     inner: Dim = remainder
     by = b
     common = reduce(gcd, [c for _, c in remainder.terms], by)
     if common > 1:
-        inner, by = _collapse({m: c // common for m, c in remainder.terms}), by // common
+        inner, by = collapse({m: c // common for m, c in remainder.terms}), by // common
     if by == 1:
         return base + inner
-    nested = _single_floordiv(inner)
+    nested = _single_floordiv(inner) if by > 0 else None
     if nested is not None:
         return base + floordiv(nested[0], nested[1] * by)
-    return base + _fn("floordiv", inner, by)
+    return base + function("floordiv", inner, by)
 
 
 def _single_floordiv(e: Dim) -> tuple[Dim, int] | None:
@@ -173,34 +172,78 @@ def _single_floordiv(e: Dim) -> tuple[Dim, int] | None:
     k = 0
     hit: tuple[Dim, int] | None = None
     for m, c in e.terms:
+        by = _by_number(m[0]) if c == 1 and len(m) == 1 and not hit else None
         if m == ():
             k = c
-        elif c == 1 and len(m) == 1 and _divides_by_int(m[0]) and not hit:
-            hit = (m[0][1], m[0][2])  # type: ignore[assignment, misc]
-        else:
+        elif by is None:
             return None
+        else:
+            hit = by
     return None if hit is None else (hit[0] + k * hit[1], hit[1])
 
 
-def _divides_by_int(atom: Atom) -> bool:
-    return len(atom) == 3 and atom[0] == "floordiv" and isinstance(atom[2], int)
+def _by_number(atom: Atom) -> tuple[Dim, int] | None:
+    """``floordiv(x, k)`` of a number `k` as ``(x, k)``."""
+    return (atom[1], atom[2]) if len(atom) == 3 and atom[0] == "floordiv" and isinstance(atom[2], int) else None
 
 
-def _divide_by_monomial(a: Dim, b: Expr) -> Dim | None:
-    if not isinstance(a, Expr) or len(b.terms) != 1:
-        return None
-    bm, bc = b.terms[0]
-    out: dict[Monomial, int] = {}
-    for m, c in a.terms:
-        left = list(m)
-        for atom in bm:
-            if atom not in left:
-                return None
-            left.remove(atom)
-        if c % bc:
+def quotient(divided: Callable[[Dim, Dim], Dim], a: Dim, b: Expr) -> Dim:
+    """``divided(a, b)`` without common factors: 0 is none of them, as there would be no quotient."""
+    top, bottom = _reduced(_multiplied_out(a), _multiplied_out(b))
+    if isinstance(bottom, int):
+        return divided(top, bottom)
+    number = reduce(gcd, [c for _, c in bottom.terms])
+    exact = _divide_exactly(top, Expr({m: c // number for m, c in bottom.terms}))
+    return function(divided.__name__, top, bottom) if exact is None else divided(exact, number)
+
+
+def _multiplied_out(a: Dim) -> Dim:
+    """`a` with ``x`` for each ``k*floordiv(x, k)`` of an `x` that `k` divides."""
+    out: Dim = 0
+    for m, c in _terms(a):
+        exact = [(i, *by) for i, f in enumerate(m) if (by := _by_number(f)) and c % by[1] == 0 and mod(*by) == 0]
+        if not exact:
+            out += collapse({m: c})
+            continue
+        i, x, k = exact[0]
+        out += _multiplied_out(collapse({m[:i] + m[i + 1:]: c // k}) * x)
+    return out
+
+
+def _divide_exactly(a: Dim, b: Expr) -> Dim | None:
+    """The quotient of polynomials, where nothing remains."""
+    quotient: Dim = 0
+    for _ in range(2 * len(a.terms) if isinstance(a, Expr) else 0):
+        if not isinstance(a, Expr):
+            break
+        (m, c), (bm, bc) = a.terms[0], b.terms[0]
+        left = _without(m, bm)
+        if left is None or c % bc:
             return None
-        out[tuple(left)] = c // bc
-    return _collapse(out)
+        step = collapse({left: c // bc})
+        quotient, a = quotient + step, a - step * b
+    return quotient if a == 0 else None
+
+
+def _without(m: Monomial, factors: Iterable[Atom]) -> Monomial | None:
+    left = list(m)
+    for atom in factors:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
+
+
+def _reduced(a: Dim, b: Dim) -> tuple[Dim, Dim]:
+    """A fraction without the factors that all terms of both have."""
+    terms = [*_terms(a), *_terms(b)]
+    number = reduce(gcd, [c for _, c in terms])
+    common = [atom for atom in dict.fromkeys(terms[0][0])
+              for _ in range(min(m.count(atom) for m, _ in terms))]
+    if number <= 1 and not common:
+        return a, b
+    top, bottom = ({_without(m, common) or (): c // number for m, c in _terms(d)} for d in (a, b))
+    return collapse(top), collapse(bottom)
 
 
 def mod(a: Dim, b: Dim) -> Dim:
@@ -210,59 +253,15 @@ def mod(a: Dim, b: Dim) -> Dim:
     if b == 1 or a == b:
         return 0
     if isinstance(b, int):
-        rest = _collapse({m: c % b for m, c in _terms(a)})
-        return rest % b if isinstance(rest, int) else _fn("mod", rest, b)
-    if isinstance(b, Expr) and _divide_by_monomial(a, b) is not None:
+        rest = sum((_unwrapped(m, b) * (c % b) for m, c in _terms(a)), 0)
+        rest = collapse({m: c % b for m, c in _terms(rest)})
+        return rest % b if isinstance(rest, int) else function("mod", rest, b)
+    if isinstance(b, Expr) and _divide_exactly(a, b) is not None:
         return 0
-    return _fn("mod", a, b)
+    return function("mod", a, b)
 
 
-def truncdiv(a: Dim, b: Dim) -> Dim:
-    """Division rounded towards 0, as ONNX and C divide integers."""
-    if isinstance(a, int) and isinstance(b, int):
-        return _truncated(a, b)
-    if isinstance(b, int) and isinstance(a, Expr):
-        if b < 0:
-            return truncdiv(a * -1, -b)
-        common = reduce(gcd, [c for _, c in a.terms], b)
-        if common == b:
-            return floordiv(a, b)
-        if a.terms[0][1] < 0:
-            return truncdiv(a * -1, b) * -1
-        inner = a.terms[0][0][0] if len(a.terms) == 1 and a.terms[0][1] == 1 and len(a.terms[0][0]) == 1 else ("",)
-        if len(inner) == 3 and inner[0] == "truncdiv" and isinstance(inner[2], int):
-            return truncdiv(inner[1], inner[2] * b)
-        return _fn("truncdiv", _collapse({m: c // common for m, c in a.terms}), b // common)
-    exact = _divide_by_monomial(a, b) if isinstance(b, Expr) else None
-    return exact if exact is not None else 1 if a == b else _fn("truncdiv", a, b)
-
-
-def _truncated(a: int, b: int) -> int:
-    return a // b if (a < 0) == (b < 0) else -(-a // b)
-
-
-def ceildiv(a: Dim, b: Dim) -> Dim:
-    return floordiv(a + (b - 1), b)
-
-
-def is_equal(a: Dim, b: Dim) -> Dim:
-    """1 where `a` is `b`, else 0."""
-    return 1 - dim_min(1, dim_max(a - b, b - a))
-
-
-def dim_max(a: Dim, b: Dim) -> Dim:
-    diff = a - b
-    return _fn("max", *sorted((a, b), key=str)) if isinstance(diff, Expr) else a if diff >= 0 else b
-
-
-def dim_min(a: Dim, b: Dim) -> Dim:
-    diff = a - b
-    return _fn("min", *sorted((a, b), key=str)) if isinstance(diff, Expr) else b if diff >= 0 else a
-
-
-FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
-    "floordiv": floordiv, "truncdiv": truncdiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv}
-"""The functions in an expression, by the names in its text."""
-NUMBERS: dict[str, Callable[[int, int], int]] = {
-    "floordiv": operator.floordiv, "truncdiv": _truncated, "mod": operator.mod, "max": max, "min": min}
-"""The same of numbers."""
+def _unwrapped(m: Monomial, b: int) -> Dim:
+    """The monomial, or what is left of it where it is a remainder of its own by a multiple of `b`."""
+    name, *inner = m[0] if len(m) == 1 else ("",)
+    return inner[0] if name == "mod" and isinstance(inner[1], int) and inner[1] % b == 0 else collapse({m: 1})

@@ -1,7 +1,7 @@
 """Symbolic dimensions: integer expressions over named symbols, and what is asked of them.
 
-A dimension is an ``int`` or an :class:`Expr` (`xcc.dim_expr`, whose names are all here, too). The text form is the one
-stored in tensor types and artifacts: ``"2*batch + floordiv(h + 31, 32)"``.
+A dimension is an ``int`` or an :class:`Expr` (`xcc.dim_expr`; its names, and those of `xcc.dim_functions`, are here,
+too). The text form is the one stored in tensor types and artifacts: ``"2*batch + floordiv(h + 31, 32)"``.
 
 It depends on nothing but the reader and writer of that text: the compiler and the runtime both use it.
 """
@@ -11,22 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from xcc.dim_expr import (
-    FUNCTIONS,
-    NUMBERS,
-    Atom,
-    Dim,
-    Expr,
-    bare_symbol,
-    ceildiv,
-    dim_max,
-    dim_min,
-    floordiv,
-    is_equal,
-    mod,
-    sym,
-    truncdiv,
-)
+from xcc.dim_expr import Atom, Dim, Expr, bare_symbol, floordiv, mod, sym
+from xcc.dim_functions import FUNCTIONS, NUMBERS, ceildiv, dim_max, dim_min, is_equal, truncdiv
 from xcc.dim_text import read
 
 __all__ = ["Atom", "Dim", "Expr", "LONGEST", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "evaluate",

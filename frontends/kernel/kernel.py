@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Any
 from xcc.diagnostics import UserError, listed
 from xcc.frontends.kernel.arguments import bind, described, host_array, is_array, parameters_of
 from xcc.frontends.kernel.eager import NumpyMachine
-from xcc.frontends.kernel.launching import REMEMBERED, Launch, known_as
+from xcc.frontends.kernel.launching import REMEMBERED, Launch, found_as, known_as
 from xcc.frontends.kernel.machine import running, running_on
 from xcc.frontends.kernel.place import with_source
-from xcc.frontends.kernel.specialise import Constant, Specialisation, difference, kinds_of, trace_program
+from xcc.frontends.kernel.specialise import (
+    Constant,
+    Specialisation,
+    difference,
+    is_small,
+    kinds_of,
+    named_sizes,
+    trace_program,
+)
 from xcc.frontends.kernel.types import DTYPES, dtype_of
 from xcc.frontends.kernel.view import View
 
@@ -44,6 +52,7 @@ class Kernel:
         self._constant = [p.constant for p in self.parameters]
         self._forms: dict[Any, Specialisation] = {}
         self._launches: dict[Any, Launch] = {}
+        self._named: dict[Any, list[str]] = {}      # by what is given how: the parameters that have names, in order
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(p.name for p in self.parameters)})>"
@@ -61,8 +70,7 @@ class Kernel:
         return self._launch(self.grid, *arguments, **named)
 
     def _launch(self, grid: Any, *arguments: Any, **named: Any) -> None:
-        whole = not named and len(arguments) == len(self.parameters)
-        values = arguments if whole else bind(self.name, self.parameters, arguments, named)
+        values = self._bound(arguments, named)
         mode = os.environ.get("XCC_KERNEL")
         try:
             if mode:
@@ -70,7 +78,8 @@ class Kernel:
                 return
             if not isinstance(grid, (int, tuple)):
                 grid = self._grid(grid, values)
-            key = (grid, *[(type(v), v) if c else known_as(v) for c, v in zip(self._constant, values, strict=True)])
+            key = (grid, *[(type(v), v) if c else (known_as.get(type(v)) or found_as)(v)
+                           for c, v in zip(self._constant, values, strict=True)])
             try:
                 launch = self._launches.get(key)
             except TypeError:       # a constant that cannot be compared, which is said where the form is looked for
@@ -78,6 +87,17 @@ class Kernel:
             (launch or self._prepared(key, grid, values))(values)
         except UserError as e:
             raise with_source(e).with_traceback(None) from None
+
+    def _bound(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """The arguments in the order of the parameters."""
+        key = len(arguments), *named
+        rest = self._named.get(key)
+        if rest is None:
+            values = bind(self.name, self.parameters, arguments, named)
+            if len(arguments) + len(named) == len(values):      # nothing has its default
+                self._named[key] = [p.name for p in self.parameters[len(arguments):]]
+            return values
+        return [*arguments, *[named[name] for name in rest]] if rest else arguments
 
     def _in_numpy(self, mode: str, grid: tuple[int, ...], values: Sequence[Any]) -> None:
         if mode not in MODES:
@@ -88,7 +108,7 @@ class Kernel:
         """The launch of these arguments and those like them; the first of a form compiles it."""
         sizes = self._grid(grid, values)
         given = self._described(values)
-        form = self._form(given, len(sizes))
+        form = self._form(given, sizes)
         from xcc.frontends.kernel.compiling import loaded, place_of
 
         place = place_of(given)
@@ -124,19 +144,21 @@ class Kernel:
 
         return artifact_of(compiled(declared_program(self, constants), CompileOptions.make(target, chip=chip)))
 
-    def _form(self, values: Sequence[Any], rank: int) -> Specialisation:
-        """The form for these arguments and grids of `rank` dims, traced where there is none; arrays are described."""
-        kinds = kinds_of(self.parameters, values)
+    def _form(self, values: Sequence[Any], grid: Sequence[int]) -> Specialisation:
+        """The form for these arguments and grids such as this, traced where there is none; arrays are described."""
+        kinds, small = kinds_of(self.parameters, values), is_small(values, grid)
+        named, names = named_sizes(dict(zip((p.name for p in self.parameters), kinds, strict=True)), values, grid)
+        key = names, small, *named.values()
         try:
-            form = self._forms.get((rank, kinds))
+            form = self._forms.get(key)
         except TypeError:
             given = ", ".join(repr(k.value) for k in kinds if isinstance(k, Constant))
             raise UserError(f"kernel '{self.name}': constants are compared, which {given} cannot be") from None
         if form is None:
-            named = dict(zip((p.name for p in self.parameters), kinds, strict=True))
-            form = Specialisation(self.name, named, difference(named, rank, self.specialisations), rank)
-            form.program = trace_program(self.function, self.name, named, self.config, rank)
-            self._forms[rank, kinds] = form
+            why = difference(named, names, small, self.specialisations)
+            form = Specialisation(self.name, named, why, names, small)
+            form.program = trace_program(self.function, self.name, named, self.config, names, small)
+            self._forms[key] = form
         return form
 
     def _described(self, values: Sequence[Any]) -> list[Any]:
@@ -149,7 +171,7 @@ class Kernel:
 
         given = [host_array(p.name, v) if not p.constant and is_array(v) else v
                  for p, v in zip(self.parameters, values, strict=True)]
-        form = self._form(self._described(values), len(grid))
+        form = self._form(self._described(values), grid)
         check(form.program, {n: v for (n, k), v in zip(form.kinds.items(), given, strict=True)
                              if not isinstance(k, Constant)}, grid)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,19 +12,15 @@ from xcc.diagnostics import UserError
 from xcc.frontends.kernel.arguments import described, is_array
 from xcc.frontends.kernel.specialise import Number, Specialisation
 from xcc.runtime.dlpack import import_dlpack
+from xcc.runtime.gpu_executor import ALIGNMENT, GpuReplay
 from xcc.runtime.large_pages import address_of
 
-__all__ = ["REMEMBERED", "Code", "DeviceCode", "HostCode", "Launch", "address_reader", "known_as", "writable"]
+__all__ = ["REMEMBERED", "Code", "DeviceCode", "HostCode", "Launch", "address_reader", "found_as", "known_as",
+           "writable"]
 
 REMEMBERED = 256        # sets of sizes of a kernel
+_NO_REPEAT = None, -1, None
 _NOTHING = np.zeros(4096, np.uint8)     # where code may read that is given an array without elements
-
-
-def known_as(value: Any) -> Any:
-    """What of an argument decides how it is launched: of an array element type, sizes and strides, of a number only
-    that it is one."""
-    read = _KNOWN.get(type(value))
-    return read(value) if read is not None else _found(value)
 
 
 def _array(value: Any) -> Any:
@@ -32,23 +28,25 @@ def _array(value: Any) -> Any:
 
 
 def _tensor(value: Any) -> Any:
-    return value.dtype, value.shape, value.stride(), value.get_device()
+    return value.dtype, value.shape, value.is_contiguous() or value.stride(), value.get_device()
 
 
-_KNOWN: dict[type, Callable[[Any], Any]] = {
+known_as: dict[type, Callable[[Any], Any]] = {
     np.ndarray: _array, int: lambda _value: int, float: lambda _value: float, bool: lambda value: (bool, value),
     str: lambda value: value, type(None): lambda value: value}
+"""What of an argument decides how it is launched, by its type: of an array element type, sizes and strides, of a number
+only that it is one."""
 
 
-def _found(value: Any) -> Any:
-    """Of types that are met for the first time."""
+def found_as(value: Any) -> Any:
+    """The same of types that are met for the first time."""
     if isinstance(value, np.generic):
         return type(value)
     if isinstance(value, np.ndarray):
         return _array(value)
     if is_array(value):
         if hasattr(value, "data_ptr"):
-            _KNOWN[type(value)] = _tensor
+            known_as[type(value)] = _tensor
             return _tensor(value)
         return described("", value)
     return type(value)
@@ -64,7 +62,7 @@ def writable(name: str, array: Any) -> Any:
 def address_reader(name: str, value: Any, written: bool) -> Callable[[Any], int]:
     """What reads the address of arguments such as this one, checking those that are written to."""
     if hasattr(value, "data_ptr"):
-        return lambda tensor: int(tensor.data_ptr())
+        return cast("Callable[[Any], int]", type(value).data_ptr)
     if not isinstance(value, np.ndarray):
         return lambda array: import_dlpack(array).pointer
     if value.flags.c_contiguous and value.flags.writeable:
@@ -104,9 +102,12 @@ class Launch:
         pointers = [read(values[i]) for i, read in self._readers]
         symbols = self._symbols
         if self._numbers:
-            symbols = [*symbols]
-            for place, i, bits in self._numbers:
-                symbols[place] = bits(values[i])
+            given = [bits(values[i]) for _, i, bits in self._numbers]
+            if given != [symbols[place] for place, _, _ in self._numbers]:
+                symbols = [*symbols]
+                for (place, _, _), number in zip(self._numbers, given, strict=True):
+                    symbols[place] = number
+                self._symbols = symbols
         if self._runs:
             self._run(pointers, symbols)
 
@@ -155,39 +156,60 @@ class DeviceCode:
 
     def __init__(self, names: Sequence[str], symbols: Sequence[Any], written: set[str], executor: Any,
                  dense: Sequence[int]) -> None:
+        from xcc.frontends.torch import compat
+
         self.names, self.symbols, self.written = list(names), list(symbols), written
         self._keys = [s.name for s in symbols]
-        self._executor, self._dense = executor, list(dense)
-        self._rooms: dict[tuple[int, ...], int] = {}        # bytes that a run needs besides, by its symbols' values
-        self._last: tuple[Any, dict[str, int], int] = None, {}, 0       # symbols as given, by name, and that
+        self._executor, self._dense, self._number = executor, list(dense), executor.driver.number
+        self._torch = compat
+        # what repeats a run, by the id of a list of symbols' values: the list, the stream, and that
+        self._repeats: dict[int, tuple[Sequence[int], int, GpuReplay]] = {}
         self._lock = threading.Lock()
 
     def run(self, pointers: Sequence[int], symbols: Sequence[int]) -> None:
         """Enqueues the kernel; waits for nothing."""
-        from xcc.frontends.torch import compat
-        from xcc.runtime.gpu_executor import ALIGNMENT
-
-        for i in self._dense:
-            if pointers[i] % ALIGNMENT:
-                raise UserError(f"an array on a GPU begins at an address that is no multiple of {ALIGNMENT} bytes: "
-                                "give a copy")
         with self._lock:
-            if symbols is not self._last[0]:        # the same list: the same values
-                env = dict(zip(self._keys, symbols, strict=True))
-                self._last = symbols, env, self._room(env)
-            _, env, size = self._last
-            number = self._executor.driver.number
-            room = compat.room_on_gpu(size, number) if size else None
-            self._executor.run_on(compat.current_stream(number), pointers, env, [],
-                                  0 if room is None else room.data_ptr(), captured=compat.captures(number))
+            stream = self._torch.free_stream(self._number)
+            _, of, replay = self._repeats.get(id(symbols), _NO_REPEAT)
+            if replay is None or stream != of or replay.shape.whole is None:
+                self._first(pointers, symbols, stream)
+                return
+            replay.enter()
+            try:
+                place = replay.shape.place
+                if place[:-1] != pointers:
+                    self._move(replay, pointers)
+                replay.shape.whole.replay()
+            finally:
+                replay.leave()
 
-    def _room(self, env: dict[str, int]) -> int:
-        key = tuple(env.values())
-        if key not in self._rooms:
-            if len(self._rooms) >= REMEMBERED:
-                self._rooms.clear()
-            self._rooms[key] = self._executor.arena_bytes(env)
-        return self._rooms[key]
+    def _move(self, replay: GpuReplay, pointers: Sequence[int]) -> None:
+        for n, address in enumerate(pointers):
+            if replay.shape.place[n] != address:
+                self._check(n, address)
+                replay.move(replay.shape, n, address)
+
+    def _first(self, pointers: Sequence[int], symbols: Sequence[int], free: int) -> None:
+        """A run that repeats none, or whose stream or GPU is another one now. `free`: as of compat.free_stream."""
+        for n, address in enumerate(pointers):
+            self._check(n, address)
+        env = dict(zip(self._keys, symbols, strict=True))
+        size = self._executor.arena_bytes(env)
+        room = self._torch.room_on_gpu(size, self._number) if size else None
+        self._executor.run_on(self._torch.current_stream(self._number), pointers, env, [],
+                              0 if room is None else room.data_ptr(), captured=self._torch.captures(self._number))
+        if size or free < 0:
+            return
+        replay = self._executor.repeat(free, env)
+        if len(self._repeats) >= REMEMBERED:
+            self._repeats.clear()
+        if replay is not None:
+            self._repeats[id(symbols)] = symbols, free, replay
+
+    def _check(self, n: int, address: int) -> None:
+        if address % ALIGNMENT and n in self._dense:
+            raise UserError(f"an array on a GPU begins at an address that is no multiple of {ALIGNMENT} bytes: "
+                            "give a copy")
 
 
 Code = HostCode | DeviceCode

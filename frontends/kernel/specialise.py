@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,24 +17,28 @@ from xcc.runtime.dlpack import ON_HOST
 if TYPE_CHECKING:
     from xcc import tile
 
-__all__ = ["ArrayOf", "Constant", "Number", "Specialisation", "difference", "kinds_of", "trace_program"]
+__all__ = ["ArrayOf", "Constant", "Number", "Specialisation", "difference", "is_small", "kinds_of", "named_sizes",
+           "trace_program"]
 
+GRID_NAMES = ("grid_0", "grid_1", "grid_2")     # as those of xcc.tile.program
 WIDE_BITS = 128     # of the widest access of a thread of a GPU
 
 
 @dataclass(frozen=True)
 class ArrayOf:
     """An array: `layout` is "dense" (row-major, without gaps), "rows" (neighbours along the last dim side by side) or
-    "strided"; rows start at multiples of `multiple` elements, and are multiples long."""
+    "strided"; rows start at multiples of `multiple` elements, and are multiples long. `sizes` are the names of those
+    that are equal to another array's, by dim."""
 
     dtype: str
     rank: int
     layout: str
     multiple: int = 1
+    sizes: tuple[str | None, ...] = ()
 
     def __str__(self) -> str:
         rows = f" of rows of {self.multiple}" if self.multiple > 1 else ""
-        return f"{self.layout} {self.dtype}[{', '.join('?' * self.rank)}]{rows}"
+        return f"{self.layout} {self.dtype}[{', '.join(n or '?' for n in self.sizes or '?' * self.rank)}]{rows}"
 
 
 @dataclass(frozen=True)
@@ -62,12 +67,14 @@ Kind = ArrayOf | Number | Constant
 
 @dataclass
 class Specialisation:
-    """A form of a kernel: what its arguments are, by name, why those before it did not do, and the grid's dims."""
+    """A form of a kernel: what its arguments are, by name, why those before it did not do, the grid's dims, by
+    name, and whether arrays and grids are small (see :func:`is_small`)."""
 
     kernel: str
     kinds: dict[str, Kind]
     why: str
-    rank: int = 3
+    grid: tuple[str, ...] = GRID_NAMES
+    small: bool = False
     program: Any = field(default=None, repr=False)
     codes: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)     # by target and device
 
@@ -122,13 +129,47 @@ def layout_of(shape: Sequence[int], strides: Sequence[int]) -> str:
     return "rows" if shape[-1] == 1 or strides[-1] == 1 else "strided"
 
 
-def difference(new: dict[str, Kind], rank: int, known: Sequence[Specialisation]) -> str:
+def is_small(values: Sequence[Any], grid: Sequence[int]) -> bool:
+    """Whether a GPU finds its way through the arrays among `values`, which are described, and the grid with 32 bits; a
+    CPU has no use for another form."""
+    from xcc.dialects.tile.program import SMALL_GRID, SMALL_SIZE
+
+    arrays = [v for v in values if isinstance(v, Array)]
+    numbers = [n for a in arrays for n in (*a.shape, *a.strides, sum(
+        (n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)))]
+    return any(a.device[0] not in ON_HOST for a in arrays) and prod(grid) < SMALL_GRID \
+        and all(n < SMALL_SIZE for n in numbers) and all(s >= 0 for a in arrays for s in a.strides)
+
+
+def named_sizes(kinds: Mapping[str, Kind], values: Sequence[Any], grid: Sequence[int]) \
+        -> tuple[dict[str, Kind], tuple[str, ...]]:
+    """`kinds` with the sizes that are equal, in these arguments (described), to those of the same dim, from the last
+    one on, of an array before, and the names of the grid's dims, which may be as large as a dim of an array. Of what is
+    equal a GPU is given one number, and compares nothing; a CPU has no use for another form."""
+    names, first, found = list(GRID_NAMES[:len(grid)]), dict[tuple[int, int], str](), dict(kinds)
+    for (n, kind), a in zip(kinds.items(), values, strict=True):
+        if not isinstance(kind, ArrayOf) or a.device[0] in ON_HOST:
+            continue
+        known = [first.setdefault((kind.rank - d, size), f"{n}_{d}") for d, size in enumerate(a.shape)]
+        found[n] = replace(kind, sizes=tuple(None if k == f"{n}_{d}" else k for d, k in enumerate(known)))
+        for i, size in enumerate(grid):
+            names[i] = next((k for k, s in zip(known[:-1], a.shape, strict=False)
+                             if s == size and names[i] == GRID_NAMES[i]), names[i])
+    return found, tuple(names)
+
+
+def difference(new: dict[str, Kind], grid: Sequence[str], small: bool, known: Sequence[Specialisation]) -> str:
     """Why there is another form: what differs from the one that is most alike."""
     if not known:
         return "the first launch"
-    other = min(known, key=lambda s: sum(new[n] != s.kinds[n] for n in new) + (s.rank != rank))
-    grid = [f"the grid has {rank} dim{'s'[:rank > 1]}, had {other.rank}"] if rank != other.rank else []
-    return ", ".join([*grid, *(f"{n} {_was(k, other.kinds[n])}" for n, k in new.items() if k != other.kinds[n])])
+    other = min(known, key=lambda s: sum(new[n] != s.kinds[n] for n in new) + (s.grid != grid) + (s.small != small))
+    rank, had = len(grid), len(other.grid)
+    why = [f"the grid has {rank} dim{'s'[:rank > 1]}, had {had}"] if rank != had else []
+    if rank == had and grid != other.grid:
+        why.append(f"the grid is ({', '.join(grid)}), was ({', '.join(other.grid)})")
+    if small != other.small:
+        why.append(f"places {'fit' if small else 'do not fit'} into 32 bits")
+    return ", ".join([*why, *(f"{n} {_was(k, other.kinds[n])}" for n, k in new.items() if k != other.kinds[n])])
 
 
 def _was(new: Kind, old: Kind) -> str:
@@ -136,18 +177,18 @@ def _was(new: Kind, old: Kind) -> str:
 
 
 def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind],
-                  config: Mapping[str, int] | None = None, rank: int = 3) -> tile.Program:
-    """The tile program of a form, for grids of `rank` dims."""
+                  config: Mapping[str, int] | None = None, grid: Sequence[str] = GRID_NAMES,
+                  small: bool = False) -> tile.Program:
+    """The tile program of a form, for grids of dims with these names."""
     from xcc import tile
     from xcc.frontends.kernel.trace import trace
-    from xcc.tile.program import GRID_NAMES
 
     constants = {n: k.value for n, k in kinds.items() if isinstance(k, Constant)}
     parameters: dict[str, Any] = {}
     for n, k in kinds.items():
         if isinstance(k, ArrayOf):
             strides = {"dense": None, "rows": (*[None] * (k.rank - 1), 1), "strided": (None,) * k.rank}[k.layout]
-            parameters[n] = tile.BufferOf(k.dtype, (None,) * k.rank, strides, k.multiple)
+            parameters[n] = tile.BufferOf(k.dtype, k.sizes or (None,) * k.rank, strides, k.multiple)
         elif isinstance(k, Number):
             parameters[n] = tile.ScalarOf(k.dtype)
-    return trace(function, name, constants, parameters, GRID_NAMES[:rank], config=config)
+    return trace(function, name, constants, parameters, grid, config=config, small=small)

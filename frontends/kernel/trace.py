@@ -32,7 +32,7 @@ _NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 
 def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any], parameters: Mapping[str, Any],
           grid: Sequence[str] = ("grid_0", "grid_1", "grid_2"), numbers: Sequence[str] = (),
-          config: Mapping[str, int] | None = None) -> tile.Program:
+          config: Mapping[str, int] | None = None, small: bool = False) -> tile.Program:
     """The program of `function`: `given` has its constants, `parameters` what the others are (BufferOf, ScalarOf).
 
     `numbers` are parameters that the function has as numbers, and the program as buffers of one element. `config` is
@@ -46,7 +46,7 @@ def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any], par
                 values[p] = _number(values[p].tile(0, 1).reshape(()).data)
             traced(function)(**{**given, **values})
 
-    return tile.build(name, parameters, body, grid, config)
+    return tile.build(name, parameters, body, grid, config, small)
 
 
 def _argument(name: str, handle: Any) -> Any:

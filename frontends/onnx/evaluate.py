@@ -80,8 +80,7 @@ def _constant(cx: Context) -> Array:
             cx.fail("a string constant is not supported")
         return np.asarray(attrs["value"])
     if attrs.get("sparse_value") is not None:
-        from xcc.frontends.onnx.graph import dense_of
-        return dense_of(cx.graph.model.source, attrs["sparse_value"])
+        return cx.graph.model.source.dense(attrs["sparse_value"])
     for name, dtype in (("value_float", np.float32), ("value_floats", np.float32), ("value_int", np.int64),
                         ("value_ints", np.int64)):
         if name in attrs:

@@ -27,7 +27,9 @@ from xcc.frontends.onnx.context import (
     place_of,
 )
 from xcc.frontends.onnx.functions import domain_of, instantiate, opset_of, with_defaults
+from xcc.frontends.onnx.node_order import operands_first
 from xcc.frontends.onnx.propagate import propagate
+from xcc.frontends.onnx.ratio import Ratio
 
 if TYPE_CHECKING:
     from xcc.frontends.onnx.importer import ModelImporter
@@ -127,6 +129,8 @@ class GraphImporter:
         if isinstance(d, symbolic.Expr):
             value = xt.dim(value=d)
             return value if tensor.dtype == np.int64 else xt.convert(value, dtype=tensor.dtype)
+        if isinstance(d, Ratio):
+            return xt.div(self._scalar(d.top, tensor), self._scalar(d.bottom, tensor))
         return xt.constant(np.array(d, tensor.dtype))
 
     # Walk
@@ -148,8 +152,8 @@ class GraphImporter:
             if proto.name not in self.env:
                 self.bind(proto.name, Tensor.of_array(source.array(proto)))
         for sparse in self.graph.sparse_initializer:
-            self.bind(sparse.values.name, Tensor.of_array(dense_of(source, sparse)))
-        return self._results(_named(self.graph.node))
+            self.bind(sparse.values.name, Tensor.of_array(source.dense(sparse)))
+        return self._results(operands_first(_named(self.graph.node)))
 
     def _results(self, nodes: Sequence[NodeProto]) -> list[Value]:
         """Imports `nodes`, the last of the graph; returns the graph's outputs."""
@@ -186,7 +190,7 @@ class GraphImporter:
             return conditional(context, lambda: branch("then_branch"), lambda: branch("else_branch"))
 
     def nodes(self, nodes: Sequence[NodeProto]) -> None:
-        for node in _named(nodes):
+        for node in operands_first(_named(nodes)):
             self.node(node)
 
     def node(self, node: NodeProto) -> None:
@@ -214,7 +218,7 @@ class GraphImporter:
         tensor = self.find(name)
         if tensor is None:
             raise UserError(self.describe(node, f"operand '{name}' is not made by an earlier node, nor an input, nor "
-                                                f"an initializer (a missing input, a cycle, or nodes out of order)"))
+                                                f"an initializer (a missing input, or a cycle)"))
         return tensor
 
     def _located(self, e: UserError, node: NodeProto) -> UserError:
@@ -280,15 +284,6 @@ def _named(nodes: Sequence[NodeProto]) -> list[NodeProto]:
             node = named
         out.append(node)
     return out
-
-
-def dense_of(source: Any, sparse: Any) -> np.ndarray[Any, Any]:
-    """A sparse initializer as a dense array."""
-    values, indices = source.array(sparse.values), source.array(sparse.indices)
-    dense = np.zeros(tuple(sparse.dims), values.dtype)
-    at = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, dense.shape)
-    dense[at] = values
-    return dense
 
 
 def _first_line(e: Exception) -> str:

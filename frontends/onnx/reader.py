@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, SparseTensorProto, TensorProto
 
 from xcc.diagnostics import UserError
 from xcc.frontends.onnx.element_types import bits, from_onnx
@@ -31,6 +31,14 @@ class Source:
     folder: Path | None
     files: list[Path] = field(default_factory=list)        # files with external data that were read
     _maps: dict[Path, Array] = field(default_factory=dict)
+
+    def dense(self, sparse: SparseTensorProto) -> Array:
+        """A sparse initializer as a dense array."""
+        values, indices = self.array(sparse.values), self.array(sparse.indices)
+        dense = np.zeros(tuple(sparse.dims), values.dtype)
+        at = tuple(indices.T) if indices.ndim == 2 else np.unravel_index(indices, dense.shape)
+        dense[at] = values
+        return dense
 
     def array(self, tensor: TensorProto) -> Array:
         """The tensor's values; external data is memory-mapped."""

@@ -212,8 +212,25 @@ def _clip(cx: Context, xs: list[Array]) -> Array:
     return out
 
 
-def _abs(a: Any) -> Dim:
-    return symbolic.dim_max(whole(a), whole(a) * -1)
+def _abs(cx: Context, xs: list[Array]) -> Array:
+    def positive(a: Any) -> Any:
+        top, bottom = parts(exact(a))
+        known = interval(cx.graph.model.known, top)[0] >= 0
+        return ratio(top if known else symbolic.dim_max(top, top * -1), bottom)
+
+    out: Array = _elementwise(positive)(cx, xs)
+    return out
+
+
+def _sign(cx: Context, xs: list[Array]) -> Array:
+    """-1, 0 or 1; with the floor of what Abs gives it is how PyTorch's exporter rounds quotients towards 0."""
+    def signed(a: Any) -> Dim:
+        top = parts(exact(a))[0]
+        low, high = interval(cx.graph.model.known, top)
+        return 1 if low > 0 else -1 if high < 0 else symbolic.dim_max(symbolic.dim_min(top, 1), -1)
+
+    out: Array = _elementwise(signed)(cx, xs)
+    return out
 
 
 def _sum(cx: Context, xs: list[Array]) -> Array:
@@ -230,6 +247,6 @@ ARITHMETIC: dict[str, Rule] = {
     "Equal": _compare("eq"), "Less": _compare("lt"), "Greater": _compare("gt"), "LessOrEqual": _compare("le"),
     "GreaterOrEqual": _compare("ge"), "Where": _where, "Max": _extreme(symbolic.dim_max),
     "Min": _extreme(symbolic.dim_min), "Sum": _sum,
-    "Not": _elementwise(_not), "And": _elementwise(_and), "Or": _elementwise(_or), "Abs": _elementwise(_abs),
+    "Not": _elementwise(_not), "And": _elementwise(_and), "Or": _elementwise(_or), "Abs": _abs, "Sign": _sign,
     "Clip": _clip,
 }

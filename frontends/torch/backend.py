@@ -23,6 +23,7 @@ from xcc.frontends.torch import compat
 from xcc.frontends.torch.call import BoxedCall, results_of
 from xcc.frontends.torch.capture import capture_fx
 from xcc.frontends.torch.early_start import start_compiler
+from xcc.frontends.torch.fake_ops import declare_fake_ops
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.guards import guard_broadcasts, guard_ranks
 from xcc.frontends.torch.keep import aot_decompositions
@@ -81,6 +82,7 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
     from torch._dynamo.backends.common import aot_autograd
 
     compat.check_version()
+    declare_fake_ops()
     chosen = BackendOptions.make(options)
 
     layouts = SavedLayouts()

@@ -10,7 +10,7 @@ import torch
 from xcc.frontends.torch.layout import order_of
 from xcc.symbolic import Dim
 
-__all__ = ["CHECKS", "ORDER", "counts", "draws", "function_name", "hint_of", "is_arithmetic", "is_check",
+__all__ = ["CHECKS", "ORDER", "body_of", "counts", "draws", "function_name", "hint_of", "is_arithmetic", "is_check",
            "memory_order", "only_checked", "order_of_node", "plain", "source_of"]
 
 CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
@@ -23,12 +23,18 @@ OFF: dict[str, tuple[Any, ...]] = {"dropout_p": (0,), "dropout": (0,), "train": 
 
 
 def only_checked(graph: Any) -> set[Any]:
-    """Checks, and the numbers of sizes that nothing else reads."""
+    """Checks, the numbers of sizes that nothing else reads, and what is computed for checks alone."""
     found: set[Any] = set()
     for node in reversed(graph.nodes):
-        if node.op == "call_function" and (is_check(node) or is_arithmetic(node) and found.issuperset(node.users)):
+        if node.op == "call_function" and (is_check(node) or found.issuperset(node.users)
+                                           and (is_arithmetic(node) or node.users and _only_gives(node))):
             found.add(node)
     return found
+
+
+def _only_gives(node: Any) -> bool:
+    """Whether nothing but the op's results tells that it has run."""
+    return isinstance(node.target, torch._ops.OpOverload) and not node.target._schema.is_mutable
 
 
 def is_check(node: Any) -> bool:
@@ -54,6 +60,16 @@ def draws(node: Any) -> bool:
 def counts(target: Any) -> bool:
     """Whether sizes of the op's results may depend on what its operands hold; any other library's may."""
     return getattr(target, "namespace", "") != "aten" or torch.Tag.dynamic_output_shape in target.tags
+
+
+def body_of(node: Any) -> Any:
+    """The graph that a node names, which a higher-order op takes; None for other nodes."""
+    if node.op != "get_attr":
+        return None
+    value = node.graph.owning_module
+    for part in str(node.target).split("."):
+        value = getattr(value, part)
+    return value if isinstance(value, torch.fx.GraphModule) else None
 
 
 ORDER = "xcc_memory_order"

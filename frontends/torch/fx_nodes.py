@@ -56,6 +56,7 @@ class GraphReader:
         self.constants: list[Input] = []
         self.values: dict[str, Any] = {}        # target -> tensor, of the constants
         self.subgraphs: list[tuple[str, TorchGraph]] = []
+        self.prefix = ""                        # of the names of constants
         self.written: dict[str, Any] = {}       # placeholder -> the value that it has when the program has run
 
     def input(self, node: Any, kind: str, target: str = "", strided: bool = False) -> Input:
@@ -133,25 +134,28 @@ class GraphReader:
             value = getattr(value, part)
         if isinstance(value, torch.fx.GraphModule):
             self.env[node] = Subgraph(str(node.target))
-            self.subgraphs.append((str(node.target), self._subgraph(value)))
+            self.subgraphs.append((str(node.target), self._subgraph(str(node.target), value)))
             return
         if not isinstance(value, torch.Tensor):
             self.env[node] = value
             return
-        self.constants.append(Input(node.name, "constant", self.spec(value), str(node.target)))
-        self.values[str(node.target)] = value
-        self.env[node] = Ref(node.name)
+        name, target = f"{self.prefix}{node.name}", f"{self.prefix}{node.target}"
+        self.constants.append(Input(name, "constant", self.spec(value), target))
+        self.values[target] = value
+        self.env[node] = Ref(name)
 
-    def _subgraph(self, module: Any) -> TorchGraph:
+    def _subgraph(self, name: str, module: Any) -> TorchGraph:
+        """The body of a higher-order op. Its constants, called after it, and the seed are those of the whole."""
         reader = GraphReader(module, self.symbols)
+        reader.prefix = f"{self.prefix}{name}."
         inputs = [reader.input(n, "user") for n in module.graph.nodes if n.op == "placeholder"]
         reader.read()
         out = next(n for n in module.graph.nodes if n.op == "output").args[0]
         results = out if isinstance(out, tuple | list) else (out,)
         outputs = tuple(Output(f"out{n}", reader.argument(r)) for n, r in enumerate(results))
         self.values |= reader.values
-        return TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), outputs,
-                          subgraphs=tuple(reader.subgraphs))
+        self.constants += [c for c in reader.constants if c not in self.constants]
+        return TorchGraph(tuple(inputs), tuple(reader.nodes), outputs, subgraphs=tuple(reader.subgraphs))
 
     def _call(self, node: Any) -> None:
         name = str(node.target) if isinstance(node.target, torch._ops.OpOverload) else ""

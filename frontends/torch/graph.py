@@ -134,6 +134,12 @@ class TorchGraph:
     mesh: str = ""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
+    def with_bodies(self) -> Iterator[TorchGraph]:
+        """The graph, and the bodies of its higher-order ops."""
+        yield self
+        for _, body in self.subgraphs:
+            yield from body.with_bodies()
+
     def digest(self) -> str:
         """A hash of everything but the source lines."""
         h = hashlib.sha256()

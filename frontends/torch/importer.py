@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,12 @@ class GraphImporter:
         self.env: dict[Ref, Any] = {}
         self.fixed: dict[str, Dim] = {n: o for n, o in dims.items() if isinstance(o, int)}
         self.bounds = self._bounds(dims)
-        self._read = {r for n in self.graph.nodes for _, a in n.args for r in refs_of(a)} \
-            | {r for o in self.graph.outputs for r in refs_of(o.value)}
+        self._read = {r for g in self.graph.with_bodies()
+                      for value in (*(a for n in g.nodes for _, a in n.args), *(o.value for o in g.outputs))
+                      for r in refs_of(value)}
         self._specs = {Ref(i.name): i.spec for i in self.graph.inputs} \
             | {Ref(n.name, i): spec for n in self.graph.nodes for i, spec in enumerate(n.results)}
-        self._draws = 0
+        self.draws = 0      # of random numbers, until now
         self._stored: dict[int, str] = {}       # id of an array -> its name in the store
 
     def run(self) -> Any:
@@ -115,15 +117,29 @@ class GraphImporter:
 
     def next_offset(self) -> int:
         """0, 1, ...: one for each draw of random numbers."""
-        self._draws += 1
-        return self._draws - 1
+        self.draws += 1
+        return self.draws - 1
+
+    def run_body(self, name: str, operands: Sequence[Any]) -> list[Any]:
+        """Builds the subgraph `name` of `operands` at the current place; its results."""
+        graph = dict(self.graph.subgraphs)[name]
+        shared = tuple(i for i in self.graph.inputs if i.kind in ("constant", "seed"))
+        whole = replace(graph, inputs=(*graph.inputs, *shared))
+        body = GraphImporter(replace(self.program, graph=whole), {}, self.weights)
+        body.fixed, body.draws = self.fixed, self.draws
+        body.env = {Ref(i.name): value for i, value in zip(graph.inputs, operands, strict=True)}
+        body.env |= {r: self.env[r] for r in map(Ref, (i.name for i in shared)) if r in self.env}
+        for node in body.graph.nodes:
+            body._node(node)
+        self.draws = body.draws
+        return [body._output(o) for o in body.graph.outputs]
 
     def is_read(self, name: str, result: int) -> bool:
         return Ref(name, result) in self._read
 
     def _check_supported(self, graph: TorchGraph) -> None:
         missing: dict[str, str] = {}
-        for node in graph.nodes:
+        for node in (n for g in graph.with_bodies() for n in g.nodes):
             if registry.lookup(node.op) is None:
                 missing.setdefault(node.op, node.source)
         if missing:

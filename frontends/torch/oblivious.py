@@ -129,6 +129,8 @@ def _clamped(function: Any) -> Any:
         least, most = cast(Any, torch.sym_min), cast(Any, torch.sym_max)
         if isinstance(index, int):
             return least(index, size) if index >= 0 else most(index + size, 0)
+        if not any(is_size(index.node.shape_env, s) for s in index.node.expr.free_symbols):     # a number of the user's
+            return most(index + size, 0) if guarded(index < 0) else least(index, size)
         behind = size - index       # up to 2: a place below 0, which counts from the end, is one below 0 still
         within = behind in (0, 1, 2) if isinstance(behind, int) else within_range(behind, 0, 2)
         return most(index, 0) if within else None
@@ -235,6 +237,8 @@ class _Users:
             if answer is not None:
                 return bool(answer)
             known = function(condition)
+            if known is None and _is_for_a_rest(condition.node):
+                return guarded(condition)
             return of_all(condition.node.shape_env, condition.node.expr) if known is None else known
 
         return evaluate
@@ -247,6 +251,13 @@ def guarded(condition: Any) -> bool:
     """What is so in the call that is traced, with a guard, as if the model asked."""
     with _USERS.question():
         return bool(condition)
+
+
+def _is_for_a_rest(node: Any) -> bool:
+    """Whether a number of the user's that is no size is -1, which in a shape stands for what the others leave."""
+    expr = node.expr
+    return isinstance(expr, sympy.Eq) and sympy.S.NegativeOne in expr.args \
+        and not any(is_size(node.shape_env, s) for s in expr.free_symbols)
 
 
 def _settle(env: Any, node: Any) -> None:

@@ -49,6 +49,16 @@ What the ranks of a process group do together, where the groups of a graph are a
 |---|---|
 """
 
+CONTROL = """
+## Control flow
+
+`torch.cond` and the loops of `torch._higher_order_ops`, whose bodies become regions. Gradients are made of the same
+ops, but for `while_loop`, whose gradient is torch's.
+
+| op | xt ops |
+|---|---|
+"""
+
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """Op, core or kept, overloads, xt ops or the reason; sorted by name."""
@@ -73,9 +83,15 @@ def table() -> str:
     """The whole document."""
     lines = ["| op | | overloads | xt ops |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows()]
-    together = [f"| {full.removesuffix('.default')} | {', '.join(sorted(ops_of(converter))) or 'no op is needed'} |"
-                for full, converter in sorted(registry.table().items()) if full.startswith("_c10d_functional")]
-    return HEADER + "\n".join(lines) + "\n" + COLLECTIVES + "\n".join(together) + "\n"
+    return "".join((HEADER, "\n".join(lines), "\n", COLLECTIVES, _listed("_c10d_functional"),
+                    CONTROL, _listed("higher_order")))
+
+
+def _listed(namespace: str) -> str:
+    """A line for each op of `namespace`."""
+    found = {full.removesuffix(".default"): ", ".join(sorted(ops_of(converter))) or "no op is needed"
+             for full, converter in sorted(registry.table().items()) if full.startswith(namespace)}
+    return "".join(f"| {op} | {built} |\n" for op, built in found.items())
 
 
 if __name__ == "__main__":

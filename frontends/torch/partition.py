@@ -16,7 +16,7 @@ from torch.utils import _pytree
 
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.dtypes import NAMES
-from xcc.frontends.torch.fx_facts import CHECKS, function_name, source_of
+from xcc.frontends.torch.fx_facts import CHECKS, body_of, function_name, source_of
 from xcc.frontends.torch.groups import is_collective, is_compiled, is_wait, known_groups
 from xcc.frontends.torch.repeated import draw_of
 from xcc.targets.base import get_target, target_names
@@ -66,7 +66,8 @@ def partitioned(module: Any, together: bool = True) -> tuple[Any, list[str]]:
     missing: dict[str, None] = {}
     for node in left:
         if not is_collective(node) or together and not is_wait(node):
-            strange = "".join(f" of {name}" for name in sorted(_strange(node)))
+            strange = "".join((*(f" of {name}" for name in sorted(_strange(node))),
+                               *(f" with {n.target}" for n in _missing_inside(node))))
             missing.setdefault(f"{source_of(node)}: {node.target}{strange}".removeprefix(": "))
     cut = CapabilityBasedPartitioner(module, compiled, allows_single_node_partition=True)
     fused = cut.fuse_partitions(cut.propose_partitions(), prefix="xcc_part_")
@@ -117,7 +118,9 @@ class _Supported(OperatorSupportBase):
         self.together = together
 
     def is_node_supported(self, _modules: Mapping[str, Any], node: Any) -> bool:
-        """Whether xcc compiles it."""
+        """Whether xcc compiles it; the graphs that an op takes go where the op goes."""
+        if node.op == "get_attr":
+            return body_of(node) is not None and all(map(self, node.users))
         return node.op == "call_function" and self(node)
 
     def __call__(self, node: Any) -> bool:
@@ -148,7 +151,15 @@ def _supported(node: Any) -> bool:
     if isinstance(node.target, torch._ops.OpOverload):
         name = str(node.target)
         return name in supported_ops() or name.split(".")[1] in CHECKS or _is_size(node)
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return function_name(node.target) in supported_ops() and not _missing_inside(node)
     return node.target is operator.getitem or _is_size(node) or _is_number(node)
+
+
+def _missing_inside(node: Any) -> list[Any]:
+    """The ops in the graphs that `node` takes that xcc cannot compile."""
+    bodies = filter(None, map(body_of, node.all_input_nodes))
+    return [n for body in bodies for n in body.graph.nodes if n.op == "call_function" and not _supported(n)]
 
 
 def _is_size(node: Any) -> bool:

@@ -50,7 +50,7 @@ def extreme(cx: Context) -> Any:
     return over(cx, cx.node.op.split(".")[1][-3:], cx.tensor("self"), cx.axes())
 
 
-@aten("any", "any.dim", "any.dims", "all", "all.dim", "all.dims")
+@aten("any", "any.dim", "any.dims", "all", "all.dim", "all.dims", "_is_any_true", "_is_all_true")
 def logical(cx: Context) -> Any:
     """Whether any or all are not zero; no dims at all is none reduced."""
     x = truth(cx.tensor("self"))

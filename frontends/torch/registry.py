@@ -13,7 +13,7 @@ from typing import Any
 
 Converter = Callable[[Any], Any]
 
-FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "collective", "conv",
+FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "collective", "control", "conv",
             "conv_backward", "distance", "draw_state", "elementwise", "embedding", "experts", "fractional",
             "grid_backward", "indexing", "loss", "margin", "matmul", "norm", "padding", "pooling", "pooling_backward",
             "random", "recurrent", "recurrent_backward", "reduce", "resize", "sampling_backward", "scalars", "scatter",

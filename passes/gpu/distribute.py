@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 from xcc import symbolic
 from xcc._mlir import Block, Module, Operation, arith_d, gpu_d, ir
 from xcc.diagnostics import UserError
+from xcc.dialects.tile.program import SMALL
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.registers import guarded, index
@@ -36,7 +37,7 @@ from xcc.passes.walk import ops_where
 if TYPE_CHECKING:
     from xcc.targets.base import Chip
 
-BUFFERS = (MAY_ALIAS, "xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
+BUFFERS = (MAY_ALIAS, SMALL, "xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
 LARGE = 512         # threads of a workgroup where there are many
 PRODUCT = "xcc.product"     # on a gpu.func: it has contractions
 

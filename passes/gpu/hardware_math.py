@@ -8,6 +8,8 @@ exp(x) = 2^t * (1 + r * ln 2), where t is x * log2(e) rounded and r what the rou
 that of the instruction (2 units in the last place) for all x. 16-bit types are computed in f32.
 
 math.exp2 and 1 / x with ``fastmath<afn>`` are the chip's instruction alone: numbers below the normal ones may be 0.
+A quotient in f32 by a converted integer (a mean) is made of the reciprocal and multiply-adds, which round it like a
+division: ptxas makes a branch of a division, over which it moves nothing.
 math.rsqrt of up to 32 bits is the chip's instruction where it has one (`Chip.intrinsics`, relative error below
 2^-22.9), elsewhere a root and a division.
 """
@@ -17,12 +19,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from xcc._mlir import Module, Operation, Value, arith_d, ir, math_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.layout.tile_ops import owner
 from xcc.passes.shared.lanes import element, with_element
 from xcc.passes.shared.patterns import splat_of
 from xcc.passes.shared.values import splat_constant
@@ -45,7 +49,8 @@ class HardwareMath(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         own = ctx.chip.intrinsics
-        for op in _found(module, lambda op: op.name in _BUILD or "reciprocal" in own and _is_reciprocal(op)):
+        for op in _found(module, lambda op: op.name in _BUILD or "reciprocal" in own and (
+                _is_reciprocal(op) or _is_mean(op))):
             replace_in_f32(op, _of_chip(op, own) or _BUILD[op.name])
 
 
@@ -56,6 +61,8 @@ def _of_chip(op: Operation, own: Mapping[str, str]) -> Callable[..., Any] | None
     if "reciprocal" in own and _is_reciprocal(op):
         reciprocal = _instruction(own["reciprocal"])
         return lambda _, x: reciprocal(x)
+    if "reciprocal" in own and _is_mean(op):
+        return partial(_mean, _instruction(own["reciprocal"]))
     if "rsqrt" in own and op.name == "math.rsqrt" and element(op.results[0].type).width <= 32:
         return _instruction(own["rsqrt"])
     return None
@@ -101,6 +108,26 @@ def _approximate(op: Operation) -> bool:
 
 def _is_reciprocal(op: Operation) -> bool:
     return op.name == "arith.divf" and _approximate(op) and splat_of(op.operands[0]) == 1.0
+
+
+def _is_mean(op: Operation) -> bool:
+    """Whether it is a quotient of f32 by an integer."""
+    if op.name != "arith.divf" or not isinstance(element(op.results[0].type), ir.F32Type):
+        return False
+    by = owner(op.operands[1])
+    return by is not None and by.name in ("arith.sitofp", "arith.uitofp")
+
+
+def _mean(reciprocal: Callable[[Value], Value], x: Value, n: Value) -> Value:
+    """x / n: a quotient by the reciprocal, corrected by what is left (Markstein, "Computation of elementary functions
+    on the IBM RISC System/6000 processor", 1990). n is an integer, so that no step but the first can overflow."""
+    one, minus = splat_constant(x.type, 1.0), arith_d.negf(n)
+    rough = reciprocal(n)
+    near = math_d.fma(rough, math_d.fma(minus, rough, one), rough)
+    first, quotient = arith_d.mulf(x, rough), arith_d.mulf(x, near)
+    exact = math_d.fma(math_d.fma(minus, quotient, x), near, quotient)
+    finite = arith_d.cmpf(arith_d.CmpFPredicate.OLT, _abs(first), splat_constant(x.type, math.inf))
+    return arith_d.select(finite, exact, first)         # infinite ones, and those by 0
 
 
 def _instruction(name: str) -> Any:

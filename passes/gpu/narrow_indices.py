@@ -6,27 +6,38 @@
 
 A GPU adds and compares 64 bits in several instructions and two registers. What counts on in 32 bits comes from
 constants, ids of threads and loops, never from data: an index that was read may be anything before it is clamped.
-Kernels with a buffer of more than 2^30 elements or of symbolic size keep 64 bits.
+Kernels with a buffer of more than 2^30 elements keep 64 bits. Of buffers of symbolic size a kernel says that they are
+small (``xcc.small``, see `xcc.dialects.tile.program`): what then counts on in 32 bits has a range that fits, and places
+in memory, which are small where they are used, are sums and products of what is left of their terms.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, ir
+from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, arith_d, ir, memref_d
+from xcc.dialects.tile.program import SMALL, SMALL_GRID, SMALL_SIZE
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.gpu.index.index_values import kernel_symbols
+from xcc.passes.gpu.index.ranges import Range, range_of
+from xcc.passes.gpu.layout.tile_ops import owner
 from xcc.passes.walk import ops_where
 
 __all__ = ["NarrowIndices"]
 
-MOST_ELEMENTS = 1 << 30
 ARITHMETIC = frozenset(f"arith.{name}" for name in (
-    "addi subi muli divui divsi remui remsi floordivsi minsi maxsi minui maxui andi ori xori shli shrui shrsi cmpi "
-    "select constant").split()) | {"vector.broadcast", "vector.shuffle", "vector.extract", "vector.from_elements",
-                                   "vector.step"}
-SOURCES = ("gpu.thread_id", "gpu.block_id", "gpu.lane_id")
+    "addi subi muli divui divsi remui remsi floordivsi ceildivui ceildivsi minsi maxsi minui maxui andi ori xori shli "
+    "shrui shrsi cmpi select constant").split()) | {f"vector.{name}" for name in (
+        "broadcast shuffle extract from_elements step").split()}
+RING = ("arith.addi", "arith.subi", "arith.muli", "arith.shli")     # low bits of the result depend on low bits alone
+SOURCES = {"gpu.thread_id": 1023, "gpu.block_id": SMALL_GRID - 1, "gpu.lane_id": 63}        # the largest number of each
+COPY = "nvgpu.device_async_copy"
+ACCESSES = {"vector.load": 0, "memref.load": 0, "vector.store": 1, "memref.store": 1, COPY: 2}  # its buffer's operand
+SEGMENTS = "operandSegmentSizes"
+VIEW = "memref.reinterpret_cast"
 
 
 @register_pass
@@ -40,14 +51,17 @@ class NarrowIndices(Pass):
         functions = ops_where(module, lambda op: op.name == "gpu.func")
         with module.context, ir.Location.unknown():
             for f in functions:
-                if all(_is_small(a.type) for a in f.regions[0].blocks[0].arguments):
-                    _Narrower().block(f.regions[0].blocks[0])
+                entry = f.regions[0].blocks[0]
+                if all(_is_small(a.type) for a in entry.arguments):
+                    _Narrower().block(entry)
+                elif SMALL in f.attributes:
+                    _SmallNarrower(f).run()
 
 
 def _is_small(kind: Type) -> bool:
     if not isinstance(kind, ir.MemRefType):
         return False        # a symbol
-    return kind.has_static_shape and math.prod(kind.shape) <= MOST_ELEMENTS
+    return kind.has_static_shape and math.prod(kind.shape) <= SMALL_SIZE
 
 
 def _narrow_type(kind: Type) -> Type:
@@ -72,7 +86,7 @@ class _Narrower:
     def _visit(self, op: Operation) -> None:
         if op.name in SOURCES:
             with ir.InsertionPoint.after(op), op.location:
-                self.twin[op.results[0]] = _cast(op.results[0], _narrow_type(op.results[0].type))
+                self.source(op.results[0], (0, SOURCES[op.name]))
         elif op.name in ARITHMETIC:
             self._arithmetic(op)
             return
@@ -82,11 +96,26 @@ class _Narrower:
                     self._induction(op, inner)
                 self.block(inner)
 
+    def source(self, value: Value, _range: Range) -> None:
+        """A value in this range gets a twin at the insertion point."""
+        self.twin[value] = _cast(value, _narrow_type(value.type))
+
     def _induction(self, loop: Operation, block: Block) -> None:
         iv = block.arguments[0]
-        if _is_index(iv.type) and all(v in self.twin for v in list(loop.operands)[:3]):
+        bounds = list(loop.operands)[:3]
+        if _is_index(iv.type) and all(v in self.twin for v in bounds):
             with ir.InsertionPoint.at_block_begin(block), loop.location:
-                self.twin[iv] = _cast(iv, _narrow_type(iv.type))
+                self.source(iv, self.between(*bounds[:2]))
+
+    def between(self, _low: Value, _high: Value) -> Range:
+        return 0, 0
+
+    def range_of(self, _op: Operation, _operands: list[Value]) -> Range | None:
+        """The range of what `op` makes of its index operands; None where it may not fit."""
+        return 0, 0
+
+    def made(self, value: Value, narrow: Value, _range: Range) -> None:
+        self.twin[value] = narrow
 
     def _arithmetic(self, op: Operation) -> None:
         operands, results = list(op.operands), list(op.results)
@@ -101,6 +130,9 @@ class _Narrower:
             if value is None:
                 return
             attributes = {"value": value}
+        span = self.range_of(op, wide) if _is_index(results[0].type) else (0, 0)
+        if span is None or not _fits(span[0]) or not _fits(span[1]):
+            return
         kinds = [_narrow_type(r.type) if _is_index(r.type) else r.type for r in results]
         with ir.InsertionPoint.after(op), op.location:
             new = ir.Operation.create(op.name, results=kinds, operands=[self.twin.get(v, v) for v in operands],
@@ -112,8 +144,93 @@ class _Narrower:
             with ir.InsertionPoint.after(new), op.location:
                 back = _cast(made, old.type)
             old.replace_all_uses_with(back)
-            self.twin[back] = made
+            self.made(back, made, span)
         op.erase()
+
+
+class _SmallNarrower(_Narrower):
+    """Of a kernel whose sizes are symbols."""
+
+    def __init__(self, f: Operation) -> None:
+        super().__init__()
+        self.f, self.entry = f, f.regions[0].blocks[0]
+        self.ranges: dict[Value, Range] = {}
+        self.low: dict[Value, Value] = {}       # the low bits of a place in memory
+        self.flat: dict[Value, tuple[Value, list[Value]]] = {}      # a buffer in one dim, and its sizes from dim 1 on
+
+    def run(self) -> None:
+        small = {ir.StringAttr(s).value for s in ir.ArrayAttr(self.f.attributes[SMALL])}
+        with ir.InsertionPoint.at_block_begin(self.entry), self.f.location:
+            for value, symbol in kernel_symbols(self.f).items():
+                if str(symbol) in small:
+                    self.source(value, (0, SMALL_SIZE - 1))
+        self.block(self.entry)
+        for op in ops_where(self.f, lambda op: op.name in ACCESSES or op.name == VIEW):
+            with ir.InsertionPoint(op), op.location:
+                self._place(op)
+
+    def source(self, value: Value, span: Range) -> None:
+        super().source(value, span)
+        self.ranges[value] = span
+
+    def between(self, low: Value, high: Value) -> Range:
+        return self.ranges[low][0], max(self.ranges[low][1], self.ranges[high][1])
+
+    def range_of(self, op: Operation, operands: list[Value]) -> Range | None:
+        return range_of(op, [self.ranges[v] for v in operands])
+
+    def made(self, value: Value, narrow: Value, span: Range) -> None:
+        super().made(value, narrow, span)
+        self.ranges[value] = span
+
+    def _place(self, op: Operation) -> None:
+        """Has an access, or a view of a buffer, compute its place in 32 bits."""
+        first = ACCESSES.get(op.name, 0)
+        memory = op.operands[first]
+        if memory not in self.entry.arguments or ir.MemRefType(memory.type).has_static_shape:
+            return
+        if op.name == VIEW:
+            op.operands[1] = _cast(self._low(op.operands[1]), ir.IndexType.get())
+            return
+        rank = ir.MemRefType(memory.type).rank
+        flat, inner = self._flat(memory, rank)
+        total = self._low(op.operands[first + 1])
+        for v, n in zip(list(op.operands)[first + 2:first + 1 + rank], inner, strict=True):
+            total = arith_d.addi(arith_d.muli(total, n), self._low(v))
+        at = _cast(total, ir.IndexType.get())
+        operands = list(op.operands)
+        operands[first:first + 1 + rank] = [flat, at]
+        attributes = {n: op.attributes[n] for n in op.attributes}
+        if op.name == COPY:
+            attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([1, 1, 1, 1, len(operands) - 4])
+        new = ir.Operation.create(op.name, [r.type for r in op.results], operands, attributes)
+        for old, made in zip(op.results, new.results, strict=True):
+            old.replace_all_uses_with(made)
+        op.erase()
+
+    def _flat(self, memory: Value, rank: int) -> tuple[Value, list[Value]]:
+        if memory not in self.flat:
+            unknown = ir.ShapedType.get_dynamic_size()
+            kind = ir.MemRefType.get([unknown], ir.MemRefType(memory.type).element_type,
+                                     layout=ir.StridedLayoutAttr.get(0, [1]))
+            with ir.InsertionPoint.at_block_begin(self.entry):
+                sizes = [memref_d.dim(memory, arith_d.constant(ir.IndexType.get(), d)) for d in range(rank)]
+                count = functools.reduce(arith_d.muli, sizes)
+                view = memref_d.ReinterpretCastOp(kind, memory, [], [count], [], [0], [unknown], [1]).result
+                self.flat[memory] = view, [_cast(n, _narrow_type(n.type)) for n in sizes[1:]]
+        return self.flat[memory]
+
+    def _low(self, value: Value) -> Value:
+        """The low 32 bits of a value, made where it is."""
+        if value in self.twin:
+            return self.twin[value]
+        if value not in self.low:
+            op = owner(value)
+            operands = [self._low(v) for v in op.operands] if op is not None and op.name in RING else []
+            with ir.InsertionPoint.at_block_begin(value.owner) if op is None else ir.InsertionPoint.after(op):
+                self.low[value] = ir.Operation.create(op.name, [_narrow_type(value.type)], operands).results[0] \
+                    if op is not None and operands else _cast(value, _narrow_type(value.type))
+        return self.low[value]
 
 
 def _cast(value: Value, kind: Type) -> Value:

@@ -42,6 +42,7 @@ __all__ = ["NarrowMath"]
 GELU_END = 1e4   # far beyond where erfc is 0, so that infinity times 0 does not happen
 SMALL = 2.0 ** -5    # up to there tanh is x - x^3 / 3
 BOUNDS = 3       # operands of a loop ahead of what it carries
+ADDED = 2        # the operand of a contraction that its products are added to
 MOST = 64        # values that are followed to the types that use a result
 
 ARITHMETIC = ("arith.addf", "arith.mulf", "arith.subf", "arith.negf", "arith.select", "arith.truncf", "arith.maximumf",
@@ -119,6 +120,8 @@ def _passed_on(user: Operation, number: int, steps: tuple[str, ...]) -> list[Val
         return [loop.results[number]] if loop.name == "scf.if" else []
     if user.name == "scf.for" and number >= BOUNDS:
         return [user.results[number - BOUNDS], user.regions[0].blocks[0].arguments[number - BOUNDS + 1]]
+    if user.name == "vector.contract":
+        return list(user.results) if number == ADDED else []
     if user.name == "vector.multi_reduction" and str(user.attributes["kind"]) not in SUMS:
         return []
     return list(user.results) if user.name in steps else []

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
-REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: threads wait for each other less
+REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: a warp waits for no other
+SHARED = 16     # likewise where several warps have it
 MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
 COPIES = 8      # workgroups of a core, at most, that keep copies of buffers in shared memory, which they update
@@ -83,7 +84,9 @@ def _threads(func: Operation, elements: int, chip: Chip) -> int:
     """Of an instance without products, whose largest tile has so many elements."""
     if not ops_where(func, lambda op: op.name == "tile.reduce"):
         return min(MOST, max(chip.warp, _power(elements // ROW)))
-    return min(MOST_REDUCING, max(chip.warp, _power(elements // REDUCED)))
+    if elements <= chip.warp * REDUCED:
+        return chip.warp
+    return min(MOST_REDUCING, _power(elements // SHARED))
 
 
 def _warpgroups(products: list[Operation], chip: Chip) -> dict[str, int]:

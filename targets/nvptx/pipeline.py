@@ -22,6 +22,7 @@ def gpu_stages() -> tuple[Stage, ...]:
             *thread_math(halves=False),
             parse_pass("warpgroup-matrix"),
             parse_pass("kernel-abi"),
+            parse_pass("predicated-stores"),
             Upstream(pipeline="expand-strided-metadata"),
             Upstream(pipeline="lower-affine"),
             Upstream(pipeline="convert-nvgpu-to-nvvm"),

@@ -91,3 +91,15 @@ def test_the_flags_of_another_mask() -> None:
     made = check_runs(nodes, [run], "y", CONSTANTS, dims={"x": ["n", 4], "mask": ["n"], "other": ["n"]})
     with pytest.raises(UserError, match="ScatterND"):
         made.run({**run, "other": np.array([True, True, True])})
+
+
+@pytest.mark.parametrize("chip", ["", "sm_90a"])
+def test_rows_that_flags_choose_go_back_by_their_elements(chip: str) -> None:
+    """``x[mask] = tanh(x[mask])`` by an index of rows, then by one of elements: two counts, and what relates them."""
+    nodes = [node("NonZero", "mask", "at"), node("Transpose", "at", "places", perm=[1, 0]),
+             node("GatherND", "x places", "chosen"), node("Tanh", "chosen", "rows"),
+             node("Unsqueeze", "mask one", "column"), node("Shape", "x", "all"), node("Expand", "column all", "each"),
+             node("NonZero", "each", "at_each"), node("Transpose", "at_each", "elements", perm=[1, 0]),
+             node("Reshape", "rows flatten", "flat"), node("ScatterND", "x elements flat", "y")]
+    runs = [{"x": numbers(n, 4), "mask": flags(n)} for n in (6, 9)]
+    check_runs(nodes, runs, "y", {"one": ints(1), "flatten": ints(-1)}, chip, dims={"x": ["n", 4], "mask": ["n"]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -184,20 +185,35 @@ def test_launches_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     from xcc.options import CompileOptions
     from xcc.runtime.gpu_executor import GpuExecutor
 
-    form = scale._form([Array("f32", (100,), (1,)), Array("f32", (100,), (2,)), 2.0, 3, 16], 1)
+    monkeypatch.delenv("XCC_POISON", raising=False)     # with it nothing is repeated
+    form = scale._form([Array("f32", (100,), (1,)), Array("f32", (100,), (2,)), 2.0, 3, 16], (7,))
     made = compiled(form.program, CompileOptions.make("nvptx", chip="sm_80"))
     artifact = artifact_of(made)
     seen: list[Any] = []
     driver = HostDriver({made.binary.launches[0].entry: lambda p, s: seen.append((list(p), list(s)))})
     code = DeviceCode(["x", "y", "a", "k"], made.symbols, written(form.program),
                       GpuExecutor(driver, artifact.program, [made.binary.blob], {}), [0])
-    monkeypatch.setattr("xcc.frontends.torch.compat.current_stream", lambda _number: 7)
-    monkeypatch.setattr("xcc.frontends.torch.compat.captures", lambda device: False)
+    stream = [7]
+    monkeypatch.setattr("xcc.frontends.torch.compat.current_stream", lambda _number: abs(stream[0]))
+    monkeypatch.setattr("xcc.frontends.torch.compat.free_stream", lambda _number: stream[0])
+    monkeypatch.setattr("xcc.frontends.torch.compat.captures", lambda device: stream[0] < 0)
     names = [s.name for s in made.symbols]
     for x, y, a in ((4096, 8192, 1), (4096, 16, 2)):
         code.run([x, y], [a if n == "a" else 7 if n == "grid_0" else 100 for n in names])
         pointers, symbols = seen[-1]
         assert pointers[:2] == [x, y] and symbols[names.index("a")] == a and code.written == {"y"}
+    sizes = [[3 if n == "a" else 7 if n == "grid_0" else size for n in names] for size in (50, 60)]
+    calls = Counter[str]()
+    monkeypatch.setattr(GpuExecutor, "run_on", lambda *args, f=GpuExecutor.run_on, **named: (
+        calls.update(["run_on"]), f(*args, **named))[1])
+    for given in (sizes[0], sizes[1], *sizes * 3):      # what comes again is repeated, wherever it lies
+        code.run([16 * len(seen), 64], given)
+        assert seen[-1] == ([16 * (len(seen) - 1), 64], given)
+    assert calls["run_on"] == 2
+    for stream[0] in (8, -8, 8):        # another stream, captured into a graph
+        code.run([16, 64], sizes[0])
+        assert seen[-1] == ([16, 64], sizes[0])
+    assert calls["run_on"] == 4
     rooms: list[int] = []
     monkeypatch.setattr("xcc.frontends.torch.compat.room_on_gpu",
                         lambda size, _number: rooms.append(size) or torch.empty(size, dtype=torch.uint8))

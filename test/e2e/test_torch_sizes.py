@@ -9,6 +9,8 @@ import pytest
 import sympy
 import torch
 from torch._dynamo.utils import counters
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 
 import xcc.torch
 from xcc.frontends.torch.backend import backend
@@ -68,16 +70,31 @@ def test_the_last_broadcasts_where_nothing_is_computed_between(part: Callable[..
     assert compilations(f, ((2, 6),), ((5, 9),), ((1, 4),), ((3, 1),), ((0, 3),), ((2, 0),)) == [1, 1, 1, 1, 1, 2]
 
 
-@pytest.mark.filterwarnings("ignore:.*xcc has no converter")
-def test_branches_whose_results_may_be_empty() -> None:
-    """torch.cond itself runs in torch; its result lies as those of the branches."""
+def test_branches_and_loops() -> None:
+    """Of results that may be empty, whose dims lie in another order."""
     def f(x: Any) -> Any:
-        return torch.cond(x.sum() > 0, lambda t: t.sin().transpose(0, 1), lambda t: t.transpose(0, 1).cos(), (x,)) * 2
+        turned = torch.cond(x.sum() > 0, lambda t: t.sin().transpose(0, 1), lambda t: t.transpose(0, 1).cos(), (x,))
+        return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 1.5), (torch.tensor(0), turned))[1] * 2
 
-    compiled = xcc.torch.compile(f)
+    compiled = xcc.torch.compile(f, strict=True)
     for shape in ((2, 6), (3, 5), (0, 4)):
         x = torch.randn(shape)
-        torch.testing.assert_close(compiled(x), 2 * (x.sin() if x.sum() > 0 else x.cos()).t())
+        torch.testing.assert_close(compiled(x), 2 * 1.5 ** 3 * (x.sin() if x.sum() > 0 else x.cos()).t())
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_gradients_of_branches_beside_an_op_without_converter() -> None:
+    layer = torch.nn.Linear(4, 4)
+
+    def f(x: Any) -> Any:
+        y = torch.special.bessel_j0(x.detach())
+        z = torch.cond(x.sum() > 0, lambda t: layer(t).sin(), lambda t: layer(t) * 2, (x + y,))
+        return scan(lambda c, t: (c * 0.9 + layer(t), c.tanh() + t), torch.zeros(4), z)[1]
+
+    with pytest.warns(UserWarning, match="bessel_j0"):
+        for x in (torch.ones(3, 4), -torch.ones(2, 4)):
+            want = torch.autograd.grad(f(x).pow(2).sum(), layer.weight)
+            torch.testing.assert_close(torch.autograd.grad(xcc.torch.compile(f)(x).pow(2).sum(), layer.weight), want)
 
 
 def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
@@ -134,6 +151,15 @@ def test_the_model_may_ask_whether_there_is_anything() -> None:
     assert compilations(f, ((4, 3),), ((0, 3),), ((1, 3),)) == [1, 2, 2]
 
 
+def test_a_shape_with_a_rest_crosses_a_break_of_the_graph() -> None:
+    def f(x: Any) -> Any:
+        shape = (x.shape[0], -1, 4)
+        torch._dynamo.graph_break()     # type: ignore[no-untyped-call]
+        return x.view(shape) * 2
+
+    assert compilations(f, *(((n, s),) for n, s in ((2, 24), (5, 36), (1, 8)))) == [2, 2, 2]
+
+
 def test_a_size_of_zero_divides_nothing() -> None:
     """What is computed of a quotient by it has no elements; the division ended the process."""
     class Divided(torch.nn.Module):
@@ -162,6 +188,15 @@ def test_numbers_below_zero_count_from_the_end(compile: Any) -> None:
     for k in (-3, -2, 2, 3, -5, 1):
         x = torch.randn(6, 4)
         torch.testing.assert_close(compiled(x, k), f(x, k))
+
+
+def test_two_dims_are_cut_by_a_number_of_the_call() -> None:
+    """As Longformer cuts its windows."""
+    compiled = xcc.torch.compile(lambda x, w: x[:, -w - 1:-1, w + 1:] * 2, strict=True)
+    for n, w in ((9, 2), (12, 4), (3, 5)):
+        x = torch.randn(2, n, n)
+        torch.testing.assert_close(compiled(x, w), x[:, -w - 1:-1, w + 1:] * 2)
+    assert counters["stats"]["unique_graphs"] == 1
 
 
 def test_results_lie_as_the_images_of_the_call() -> None:
@@ -196,6 +231,19 @@ def test_images_are_resized_by_a_factor() -> None:
         return F.interpolate(x, scale_factor=1.2, mode="bilinear")
 
     assert compilations(f, ((1, 2, 10, 7),), ((1, 2, 5, 9),)) == [1, 1]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_gradients_of_antialiased_resizes(mode: str) -> None:
+    def f(x: Any) -> Any:
+        return F.interpolate(x, size=(x.shape[2] // 2, x.shape[3] // 2 + 3), mode=mode, antialias=True)
+
+    compiled = xcc.torch.compile(f, strict=True)
+    for shape in ((2, 3, 16, 24), (1, 3, 24, 16)):
+        x = torch.randn(shape, requires_grad=True)
+        got, want = (torch.autograd.grad(y.square().sum(), x)[0] for y in (compiled(x), f(x)))
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+    assert counters["stats"]["unique_graphs"] == 1
 
 
 def test_recurrent_layers_take_a_batch_of_one() -> None:

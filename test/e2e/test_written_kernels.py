@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from written_kernel_cases import CASES, TOLERANCE, TYPES, WIDE, Case, f64, wide_
 
 import xcc
 from xcc import tile
-from xcc.frontends.kernel.arguments import Array, described, is_array
-from xcc.frontends.kernel.specialise import Constant, kinds_of, trace_program
+from xcc.frontends.kernel.arguments import Array, Parameter, described, is_array
+from xcc.frontends.kernel.specialise import Constant, is_small, kinds_of, named_sizes, trace_program
 from xcc.frontends.kernel.trace import trace
 from xcc.runtime.dlpack import CPU
 
@@ -54,9 +55,16 @@ def program_of(case: Case, device: tuple[int, int] = (CPU, 0), config: dict[str,
     values = [case.arguments[p.name] for p in parameters]
     given = [replace(described(p.name, v), device=device) if is_array(v) else v
              for p, v in zip(parameters, values, strict=True)]
-    kinds = dict(zip((p.name for p in parameters), kinds_of(parameters, given), strict=True))
+    kinds, grid = named_sizes(dict(zip((p.name for p in parameters), kinds_of(parameters, given), strict=True)), given,
+                              case.grid)
     arrays = [v for v, k in zip(values, kinds.values(), strict=True) if not isinstance(k, Constant)]
-    return trace_program(case.kernel.function, case.kernel.name, kinds, config), arrays
+    return trace_program(case.kernel.function, case.kernel.name, kinds, config, grid,
+                         is_small(given, case.grid)), arrays
+
+
+def unnamed(program: tile.Program, grid: tuple[int, ...]) -> list[int]:
+    """The numbers of a grid that no array's size says."""
+    return [n for n, d in zip(grid, program.grid, strict=True) if str(d).startswith("grid_")]
 
 
 @each_type
@@ -66,7 +74,7 @@ def test_as_code_of_gpus(make: Make, dtype: str) -> None:
     number = CASES.index(make) + TYPES.index(dtype)
     case = make(dtype, number % 2 == 1)
     program, arrays = program_of(case)
-    tile.compile(program, *GPUS[number % 3], emit=False).interpret(arrays, case.grid)
+    tile.compile(program, *GPUS[number % 3], emit=False).interpret(arrays, unnamed(program, case.grid))
     case.check(TOLERANCE[dtype])
 
 
@@ -84,7 +92,7 @@ def test_rows_of_multiples_on_gpus(make: Make, dtype: str, gpu: tuple[str, str])
         whole and gpu[1] == "sm_90a")
     reads = [line for line in made.stages["gpu"].splitlines() if "vector.load" in line and " memref<?x" in line]
     assert not any(f"vector<1x{dtype}>" in line for line in reads)
-    made.interpret(arrays, case.grid)
+    made.interpret(arrays, unnamed(program, case.grid))
     case.check(TOLERANCE[dtype])
 
 
@@ -162,7 +170,7 @@ def test_steps_of_each_tile(chip: str) -> None:
     program, arrays = program_of(case, (CUDA, 0), {"persistent": 3, "stages": 4} if chip == "sm_90a" else {})
     made = tile.compile(program, "nvptx", chip, keep=("plan",), emit=False)
     assert ("xcc.persistent = 3" if chip == "sm_90a" else "xcc.peeled = 2") in made.stages["plan"]
-    made.interpret(arrays, case.grid)
+    made.interpret(arrays, unnamed(program, case.grid))
     case.check(1e-3)
 
 
@@ -189,7 +197,7 @@ def test_updates_of_few_places(kind: str, dtype: str, places: int) -> None:
     program, arrays = program_of(case, (CUDA, 0), config)
     made = tile.compile(program, *GPUS[number % 3], keep=("plan",), emit=False)
     assert "memref.alloc" in made.stages["plan"]
-    made.interpret(arrays, case.grid)
+    made.interpret(arrays, unnamed(program, case.grid))
     case.check(0)
 
 
@@ -199,6 +207,23 @@ def test_forms_of_rows() -> None:
     found = [kinds_of(CASES[0]("f16", False).kernel.parameters[:1], [Array("f16", shape, strides, (device, 0))])[0]
              for device in (CUDA, CPU) for shape, strides in arrays]
     assert [k.multiple for k in found] == [8, 1, 8, 1, 1, 1, 1, 1, 1, 1]        # type: ignore[union-attr]
+
+
+def test_forms_of_sizes() -> None:
+    """On a GPU sizes that are equal have one name, from the last dim on, and places that fit 32 bits are a form."""
+    def form(device: int, grid: tuple[int, ...], *shapes: tuple[int, ...]) -> Any:
+        given = [Array("f32", shape, tuple(prod(shape[d + 1:]) for d in range(len(shape))), (device, 0))
+                 for shape in shapes]
+        kinds = kinds_of([Parameter(n, False) for n in "abc"], given)
+        named, names = named_sizes(dict(zip("abc", kinds, strict=True)), given, grid)
+        return [k.sizes for k in named.values()], names, is_small(given, grid)     # type: ignore[union-attr]
+
+    shapes = (8, 5), (5,), (8, 9)
+    assert form(CUDA, (8,), *shapes) == ([(None, None), ("a_1",), ("a_0", None)], ("a_0",), True)
+    assert form(CUDA, (5, 8), *shapes)[1:] == (("grid_0", "a_0"), True)
+    assert form(CUDA, (7,), (5, 8), (5,), (7, 5)) == ([(None, None), (None,), (None, "b_0")], ("c_0",), True)
+    assert form(CPU, (8,), *shapes) == ([(), (), ()], ("grid_0",), False)
+    assert not form(CUDA, (1 << 18,), *shapes)[2] and not form(CUDA, (8,), (1 << 15, 1 + (1 << 15)), *shapes[1:])[2]
 
 
 @each

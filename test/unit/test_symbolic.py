@@ -49,11 +49,12 @@ def test_values(a: Dim, b: Dim, by: int, n: int, m: int) -> None:
     x, y = evaluate(a, env), evaluate(b, env)
     assert evaluate(a + b, env) == x + y
     assert evaluate(a * b, env) == x * y
-    assert evaluate(floordiv(a, by), env) == x // by
-    assert evaluate(mod(a, by), env) == x % by
+    assert evaluate(floordiv(a, by), env) == x // by and evaluate(floordiv(a, -by), env) == x // -by
+    assert evaluate(mod(a, by), env) == x % by and evaluate(mod(a, -by), env) == x % -by
     assert evaluate(truncdiv(a, by), env) == evaluate(truncdiv(a, -by), env) * -1 == int(x / by)
     if y:
         assert evaluate(truncdiv(a, b), env) == int(x / y) and evaluate(floordiv(a, b), env) == x // y
+        assert evaluate(mod(a, b), env) == x % y
     assert evaluate(dim_max(a, b), env) == max(x, y)
     assert evaluate(symbolic.substitute(a, {"n": M, "m": N}), {"n": m, "m": n}) == x
 
@@ -90,6 +91,27 @@ def test_a_chain_of_divisions_stays_short() -> None:
     for _ in range(120):
         d = truncdiv(d * 3 - 7, 2)
     assert len(str(d)) < 3000 and parse(str(d)) == d and interval({}, d)[1] == inf
+
+
+def test_quotients_of_sizes_have_no_common_factors() -> None:
+    """As a reshape to [-1, ...] divides the elements of what reshapes made: layer upon layer, the text stays short."""
+    t = truncdiv(M - 3, 2)
+    assert floordiv(64 * N * t + 64 * N, 4 * N * t + 4 * N) == 16
+    assert floordiv(N * t + N, 4 * t + 4) == floordiv(N, 4)
+    assert floordiv(N * N + 2 * N * M + M * M, N + M) == N + M and mod(6 * N + 6, 2 * N + 2) == 0
+    assert truncdiv(6 * N * t, 4 * N) == truncdiv(3 * t, 2)
+    padded = N + mod(3 * N, 4)      # to a multiple of 4
+    assert mod(padded, 4) == 0 and mod(mod(N, 8), 4) == mod(N, 4)
+    assert floordiv(16 * floordiv(padded, 4) * M, padded) == 4 * M
+    assert floordiv(padded * M, 8 * floordiv(padded, 4)) == floordiv(M, 2)
+    heads: Dim = M
+    for _ in range(8):
+        heads = floordiv(floordiv(16 * floordiv(M, 2), t + 1) * heads * (t + 1), 4 * t + 4)
+    assert len(str(heads)) < 1000
+
+
+def test_a_quotient_by_a_negative_number_is_rounded_twice() -> None:
+    assert evaluate(floordiv(floordiv(N + 1, 6), -3), {"n": 0}) == 0
 
 
 def test_values_of_many_share_what_they_have_in_common() -> None:

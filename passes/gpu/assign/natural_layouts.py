@@ -12,7 +12,7 @@ from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes, is_elementwise, is_vector, owner, shape_of, yielded
-from xcc.passes.gpu.memory.access import Access
+from xcc.passes.gpu.memory.access import Access, register_run
 from xcc.passes.gpu.thread.scan import scan_layout
 from xcc.passes.gpu.thread.sort import SORT, sorted_layout
 
@@ -140,10 +140,15 @@ class NaturalLayouts:
         return len(shape) - 2, max(1, min(self.beside, shape[-2], math.prod(shape) // self.threads // width))
 
     def scanned(self, op: Operation) -> Layout:
-        """The layout of a scan's operand and result: whole words of neighbours along the scan."""
+        """The layout of a scan's operand and result: whole words of neighbours along the scan, or those that a thread
+        reads at once."""
         shape = shape_of(op.operands[0])
         size = element_bytes(ir.VectorType(op.operands[0].type).element_type)
-        width = min(max(1, self.chip.vector_bytes // size), max(1, math.prod(shape) // self.threads))
+        most = max(1, math.prod(shape) // self.threads)
+        width = min(max(1, self.chip.vector_bytes // size), most)
+        source = self.of(op.operands[0])
+        if source is not None and source[1] == MEMORY:
+            width = max(width, register_run(source[0], most, scan_dim(op))[0])
         return scan_layout(shape, scan_dim(op), width, self.chip.warp, self.warps)
 
 

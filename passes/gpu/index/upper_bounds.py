@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import Operation, Value, ir
+from xcc.passes.gpu.index.ranges import range_of
 from xcc.passes.gpu.layout.tile_ops import constant, owner
 
 __all__ = ["largest"]
+
+CASTS = ("arith.index_cast", "arith.index_castui", "arith.extui")
 
 
 def largest(value: Value, known: dict[Any, Any]) -> int | None:
@@ -37,33 +40,14 @@ def _largest(value: Value, known: dict[Any, int]) -> int | None:
         return 1023
     if op.name == "gpu.block_id":
         return _last_block(op)
+    if op.name in CASTS:
+        return largest(op.operands[0], known)
     if not op.name.startswith("arith.") or not len(op.operands):
         return None
-    sides = [largest(v, known) for v in op.operands]
+    values = list(op.operands)[1 if op.name == "arith.select" else 0:]
+    sides = [largest(v, known) for v in values]
     if op.name == "arith.andi":
         return min((s for s in sides if s is not None), default=None)
-    if op.name == "arith.select":
-        return None if None in sides[1:] else max(s for s in sides[1:] if s is not None)
-    if any(s is None for s in sides):
-        return None
-    a, b = (s or 0 for s in sides[:2]) if len(sides) > 1 else (sides[0] or 0, 0)
-    by = constant(op.operands[1]) if len(sides) > 1 else None
-    if op.name in ("arith.ori", "arith.xori"):
-        return (1 << max(a, b).bit_length()) - 1
-    if op.name == "arith.addi":
-        return a + b
-    if op.name == "arith.muli":
-        return a * b
-    if op.name in ("arith.minsi", "arith.minui"):
-        return min(a, b)
-    if op.name in ("arith.maxsi", "arith.maxui"):
-        return max(a, b)
-    if op.name in ("arith.remui", "arith.remsi") and by:
-        return min(a, by - 1)
-    if by is not None and op.name == "arith.shli":
-        return a << by
-    if by is not None and op.name == "arith.shrui":
-        return a >> by
-    if by and op.name in ("arith.divui", "arith.divsi"):
-        return a // by
-    return a if op.name in ("arith.index_cast", "arith.index_castui", "arith.extui") else None
+    spans = [(s if constant(v) is not None else 0, s) for v, s in zip(values, sides, strict=True) if s is not None]
+    found = range_of(op, spans) if len(spans) == len(sides) else None
+    return found[1] if found is not None and found[0] >= 0 else None

@@ -13,7 +13,8 @@ from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.index.index_vectors import line_below
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, index, register_vector, registers_of, select_registers
-from xcc.passes.gpu.layout.tile_ops import is_vector, shape_of
+from xcc.passes.gpu.layout.tile_ops import constant as constant_of
+from xcc.passes.gpu.layout.tile_ops import is_vector, owner, shape_of
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -78,10 +79,19 @@ def mask(k: KernelBuilder, op: Operation) -> None:
         for d, bound in enumerate(bounds):
             key = (d, layout.at(register=r)[d] // runs[d])
             if key not in tests:
-                tests[key] = arith_d.cmpi(arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, d), bound)
+                tests[key] = _all_or_none(bound, layout.shape[d]) or arith_d.cmpi(
+                    arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, d), bound)
             joined = tests[key] if joined is None else arith_d.andi(joined, tests[key])
         out.append(joined)
     k.values[op.results[0]] = from_registers(out)
+
+
+def _all_or_none(bound: Value, elements: int) -> Value | None:
+    """The condition under which all of a dim's elements are below `bound`, where else none is; None for others."""
+    op = owner(bound)
+    if op is None or op.name != "arith.select" or constant_of(op.operands[2]) != 0:
+        return None
+    return op.operands[0] if (constant_of(op.operands[1]) or 0) >= elements else None
 
 
 def _run(layout: Layout, dim: int, factor: int) -> int:

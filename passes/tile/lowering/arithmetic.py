@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir, owner_op
 from xcc.diagnostics import UserError
 from xcc.passes.shared.values import splat_constant
-from xcc.passes.tile.lowering.ranges import nonnegative
+from xcc.passes.tile.lowering.ranges import modulus, nonnegative
 from xcc.passes.tile.lowering.vectors import element_of, like
 
 __all__ = ["EXPANSIONS"]
@@ -26,6 +26,20 @@ def _floor_divide(source: Operation, values: list[Value]) -> list[Value]:
     apart = arith_d.xori(arith_d.cmpi(_I.slt, rest, zero), arith_d.cmpi(_I.slt, b, zero))
     less = arith_d.andi(arith_d.cmpi(_I.ne, rest, zero), apart)
     return [arith_d.select(less, arith_d.subi(quotient, splat_constant(a.type, 1)), quotient)]
+
+
+def _subtract(source: Operation, values: list[Value]) -> list[Value]:
+    """arith.subi: a - a // b * b is the remainder, which has no more bits than b."""
+    a, product = values
+    if modulus(source) is None:
+        return [arith_d.subi(a, product)]
+    b = owner_op(product).operands[1]
+    if nonnegative(source.operands[0]) and nonnegative(source.results[0]):
+        return [arith_d.remui(a, b)]
+    zero = splat_constant(a.type, 0)
+    rest = arith_d.remsi(a, b)
+    apart = arith_d.xori(arith_d.cmpi(_I.slt, rest, zero), arith_d.cmpi(_I.slt, b, zero))
+    return [arith_d.select(arith_d.andi(arith_d.cmpi(_I.ne, rest, zero), apart), arith_d.addi(rest, b), rest)]
 
 
 def _ceil_divide(source: Operation, values: list[Value]) -> list[Value]:
@@ -54,5 +68,5 @@ def _extended(source: Operation, values: list[Value]) -> list[Value]:
 
 EXPANSIONS: dict[str, Callable[[Any, list[Any]], list[Any]]] = {
     "arith.ceildivsi": _ceil_divide, "arith.floordivsi": _floor_divide, "arith.mului_extended": _extended,
-    "arith.mulsi_extended": _extended,
+    "arith.mulsi_extended": _extended, "arith.subi": _subtract,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xcc import symbolic
 from xcc._mlir import Block, Operation, Type, Value, arith_d, ir
-from xcc.dialects.tile.program import Parameter, Symbol, grid_of, parameters_of, symbols_of
+from xcc.dialects.tile.program import SMALL, Parameter, Symbol, grid_of, parameters_of, symbols_of
 from xcc.dialects.xt.base import dims_attr
 from xcc.passes.shared.attributes import MAY_ALIAS
 from xcc.passes.shared.dims import emit_size
@@ -33,6 +33,8 @@ def lower_function(func: Operation) -> None:
                   "xt.symbols": ir.ArrayAttr.get(names), "xt.arg_dims": ir.ArrayAttr.get(list(map(dims_attr, dims))),
                   SYMBOLS: ir.ArrayAttr.get([ir.StringAttr.get(s.name) for s in symbols]),
                   BLOCKS: ir.UnitAttr.get(), MAY_ALIAS: ir.UnitAttr.get()}
+    if SMALL in func.operation.attributes:
+        attributes[SMALL] = ir.ArrayAttr.get([n for n, s in zip(names, symbols, strict=True) if s.kind != "scalar"])
     if "xcc.config" in func.operation.attributes:
         attributes["xcc.config"] = func.operation.attributes["xcc.config"]
     with ir.InsertionPoint(func), func.operation.location:

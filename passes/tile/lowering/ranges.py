@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Value, ir, parent_op
+from xcc._mlir import Operation, Value, ir, parent_op
 from xcc.passes.tile.lowering.views import BufferView
 
 if TYPE_CHECKING:
     from xcc.passes.tile.lowering.body import Body
 
-__all__ = ["is_multiple", "is_within", "nonnegative"]
+__all__ = ["is_multiple", "is_within", "modulus", "nonnegative"]
 
 _KEEP = ("arith.addi", "arith.muli", "arith.floordivsi", "arith.divsi", "arith.divui", "arith.remui", "arith.minsi",
          "arith.minui", "arith.ceildivsi", "arith.remsi", "tile.broadcast", "tile.reshape", "arith.extui")
@@ -32,7 +32,22 @@ def nonnegative(value: Value) -> bool:
         return any(nonnegative(v) for v in op.operands)
     if op.name == "arith.select":
         return all(nonnegative(v) for v in list(op.operands)[1:])
+    by = modulus(op)
+    if by is not None:
+        return nonnegative(by)
     return op.name in _KEEP and all(nonnegative(v) for v in op.operands)
+
+
+def modulus(op: Operation) -> Value | None:
+    """The b of a - a // b * b, which is what Python's a % b is; None for other operations."""
+    if op.name != "arith.subi" or isinstance(op.operands[1].owner, ir.Block):
+        return None
+    product = op.operands[1].owner.operation
+    if product.name != "arith.muli" or isinstance(product.operands[0].owner, ir.Block):
+        return None
+    quotient = product.operands[0].owner.operation
+    same = quotient.name == "arith.floordivsi" and list(quotient.operands) == [op.operands[0], product.operands[1]]
+    return product.operands[1] if same else None
 
 
 def is_multiple(value: Value, n: int) -> bool:

@@ -206,13 +206,8 @@ def _binding(op: Operation) -> tuple[Dim, Dim] | None:
 
 
 def _ordered(graph: Graph, groups: Sequence[Group], group_of: dict[int, Group]) -> list[Node | Group]:
-    """Host nodes and groups so that producers come first; otherwise in the order of their last op.
-
-    An xtv.require comes before whatever stands behind it, which relies on it, and after what gives symbols a value.
-    """
+    """Host nodes and groups so that what they need comes first; otherwise in the order of their last op."""
     done: set[int] = set()
-    checks = [n for n in graph.nodes if n.name == "require"]
-    definers = [n for n in graph.nodes if "symbol" in n.op.attributes or n.name == "if"] if checks else []
     out: list[Node | Group] = []
 
     def place(unit: Node | Group) -> None:
@@ -228,8 +223,6 @@ def _ordered(graph: Graph, groups: Sequence[Group], group_of: dict[int, Group]) 
             stack.append((u, True))
             members = [u] if isinstance(u, Node) else u.body()
             needed = {p.index: p for n in members for p in n.needed}
-            last = max(n.index for n in members)
-            needed |= {p.index: p for p in (definers if u in checks else checks) if p.index < last}
             for _, p in sorted(needed.items(), reverse=True):
                 producer = group_of.get(p.index, p)
                 if id(producer) not in done:

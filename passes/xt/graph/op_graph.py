@@ -32,7 +32,8 @@ class Node:
     sources: the weights and constants that a result of pointwise ops and moves is made of, and of nothing else; None
         where it is made of more than these, or of very many.
     counters: the nodes that define symbols which its attributes or results have: sizes that a run counts; those that
-        read what it overwrites; and of what other ranks wait for the one before.
+        read what it overwrites; of what other ranks wait for the one before; and the requirement that it stands
+        behind, which needs what gave symbols values before it.
     sized: the nodes that have it among their counters.
     """
 
@@ -82,6 +83,8 @@ class Graph:
         self._readers: dict[Value, list[Node]] = {}       # of each value
         self._outer = 0
         self._last_effect: tuple[Node, ...] = ()    # of those that others see: they stay in order
+        self._last_check: tuple[Node, ...] = ()     # what is behind a requirement relies on it
+        self._definers: list[Node] = []     # what gave symbols values since then: a requirement may be about them
         for op in block.operations:
             self._add(op.operation)
 
@@ -90,11 +93,16 @@ class Graph:
         producers = tuple(self.made_by.get(v) or self._outer_source(v) for v in operands)
         symbols = _symbols(op)
         counters = tuple({n.index: n for n in (*(self._counted[s] for s in sorted(symbols) if s in self._counted),
-                                               *self._overwritten(op), *self._before(op))}.values())
+                                               *self._overwritten(op), *self._before(op), *self._last_check,
+                                               *(self._definers if short_name(op) == "require" else ()))}.values())
         node = Node(len(self.nodes), op, short_name(op), _kind(op), producers, operands, tuple(op.results), counters)
         node.sources = _sources(node)
         self.nodes.append(node)
         self._last_effect = (node,) if _has_effects(op) else self._last_effect
+        if node.name == "require":
+            self._last_check, self._definers = (node,), []
+        elif node.name == "if" or "symbol" in op.attributes:
+            self._definers.append(node)
         for s in _defined(op, symbols - self._seen):
             self._counted[s] = node
         self._seen |= symbols

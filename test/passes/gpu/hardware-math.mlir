@@ -76,3 +76,20 @@ func.func @reciprocal(%x: f32) -> (f32, f32, f32) {
   %w = arith.divf %one, %x : f32
   return %y, %z, %w : f32, f32, f32
 }
+
+// A mean: the reciprocal of a number of elements and multiply-adds, no division; a quotient by any other value stays one.
+// CHECK-LABEL: func.func @mean(
+// CHECK: %[[N:.*]] = arith.sitofp
+// CHECK: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%[[N]])
+// CHECK-COUNT-4: math.fma
+// CHECK: arith.select
+// CHECK: arith.divf
+// CHECK-NOT: arith.divf
+// AMD-LABEL: func.func @mean(
+// AMD-COUNT-2: arith.divf
+func.func @mean(%x: f32, %n: i64, %s: f32) -> (f32, f32) {
+  %f = arith.sitofp %n : i64 to f32
+  %y = arith.divf %x, %f : f32
+  %z = arith.divf %x, %s : f32
+  return %y, %z : f32, f32
+}

@@ -40,6 +40,34 @@ gpu.module @m {
     gpu.return
   }
 
+  // A kernel that says so has small sizes, here d0 and d1: what has a range that fits is narrow, and places are.
+  // CHECK-LABEL: gpu.func @sizes(
+  // CHECK-DAG: %[[X:.*]] = memref.reinterpret_cast %arg0 to offset: [0], sizes: [%{{.*}}], strides: [1]
+  // CHECK-DAG: %[[N:.*]] = arith.index_cast %arg1 : index to i32
+  // CHECK-DAG: %[[T:.*]] = arith.index_cast %thread_id_x : index to i32
+  // CHECK: %[[R:.*]] = arith.remui %[[T]], %[[N]] : i32
+  // CHECK: %[[W:.*]] = arith.muli %{{.*}}, %arg3 : index
+  // CHECK: arith.cmpi slt, %[[R]], %[[N]] : i32
+  // CHECK: arith.cmpi slt, %[[W]], %arg1 : index
+  // CHECK: %[[P:.*]] = arith.muli %[[R]], %{{.*}} : i32
+  // CHECK: %[[S:.*]] = arith.addi %[[P]], %{{.*}} : i32
+  // CHECK: %[[I:.*]] = arith.index_cast %[[S]] : i32 to index
+  // CHECK: memref.store %{{.*}}, %[[X]][%[[I]]]
+  gpu.func @sizes(%x: memref<?x?xf32>, %d0: index, %d1: index, %a: index) kernel
+      attributes {tile.small = ["d0", "d1"], xt.symbols = ["d0", "d1", "d2"]} {
+    %v = arith.constant 1.0 : f32
+    %t = gpu.thread_id x
+    %r = arith.remui %t, %d0 : index
+    %w = arith.muli %t, %a : index
+    %p = arith.cmpi slt, %r, %d0 : index
+    %q = arith.cmpi slt, %w, %d0 : index
+    %b = arith.andi %p, %q : i1
+    scf.if %b {
+      memref.store %v, %x[%r, %w] : memref<?x?xf32>
+    }
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @large(
   // CHECK-NOT: i32
   gpu.func @large(%x: memref<2147483648xf32>) kernel {

@@ -131,6 +131,23 @@ func.func @kept_sum(%x: memref<?x8xf32>, %n: index) -> (vector<8xf16>, vector<8x
   return %y, %sum : vector<8xf16>, vector<8xf32>
 }
 
+// What products are added to passes a relative error on, as sums do; an operand of products that is f32 does not.
+// CHECK-LABEL: func.func @scaled_sums(
+// CHECK: %[[S:.*]] = math.exp2 %{{.*}} fastmath<afn>
+// CHECK: arith.mulf %{{.*}}, %[[S]]
+// CHECK: math.exp2 %{{[a-z0-9]*}} :
+func.func @scaled_sums(%a: vector<8x8xf16>, %b: vector<8x8xf16>, %acc: vector<8x8xf32>, %s: vector<8x8xf32>,
+                       %b32: vector<8x8xf32>) -> (vector<8x8xf16>, vector<8x8xf16>) {
+  %e = math.exp2 %s : vector<8x8xf32>
+  %scaled = arith.mulf %acc, %e : vector<8x8xf32>
+  %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %a, %b, %scaled : vector<8x8xf16>, vector<8x8xf16> into vector<8x8xf32>
+  %f = math.exp2 %acc : vector<8x8xf32>
+  %d = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %f, %b32, %acc : vector<8x8xf32>, vector<8x8xf32> into vector<8x8xf32>
+  %y = arith.truncf %c : vector<8x8xf32> to vector<8x8xf16>
+  %z = arith.truncf %d : vector<8x8xf32> to vector<8x8xf16>
+  return %y, %z : vector<8x8xf16>, vector<8x8xf16>
+}
+
 // erf that ends in a 16-bit type is shorter.
 // CHECK-LABEL: func.func @erf(
 // CHECK-NOT: math.erf

@@ -36,3 +36,22 @@ func.func @short(%x: memref<2x128xi32>, %o: memref<2x128xi32>) attributes {xt.ke
   }
   return
 }
+
+// Of f16 a thread reads eight, which it has in the scan of f32, too.
+// CHECK-LABEL: gpu.func @widened(
+// CHECK: vector.load {{.*}} vector<8xf16>
+// CHECK-NOT: gpu.barrier
+// CHECK: vector.store {{.*}} vector<8xf16>
+func.func @widened(%x: memref<?x512xf16>, %o: memref<?x512xf16>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {gpu = {threads = 32 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f16
+  scf.forall (%i) in (%d0) {
+    %a = vector.transfer_read %x[%i, %c0], %zero {in_bounds = [true, true]} : memref<?x512xf16>, vector<1x512xf16>
+    %w = arith.extf %a : vector<1x512xf16> to vector<1x512xf32>
+    %s = arith.constant dense<0.0> : vector<1xf32>
+    %y, %t = vector.scan <add>, %w, %s {inclusive = true, reduction_dim = 1 : i64} : vector<1x512xf32>, vector<1xf32>
+    %n = arith.truncf %y : vector<1x512xf32> to vector<1x512xf16>
+    vector.transfer_write %n, %o[%i, %c0] {in_bounds = [true, true]} : vector<1x512xf16>, memref<?x512xf16>
+  }
+  return
+}

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto
 
+from xcc._mlir import ir
 from xcc.diagnostics import UserError
+from xcc.dialects.xt.interpret import interpret
 from xcc.frontends.onnx.importer import load
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -74,3 +76,23 @@ def test_long_chains() -> None:
                            node("Identity", [last], ["y"])], [value("x", ["b", 1, "n"])],
                           [value("y", None, TensorProto.INT64)], initializers={**NUMBERS, "u": i64(0)}))[0])
     assert len(text) < 200000
+
+
+@pytest.mark.parametrize("size", [1, 6, 9, 20])
+def test_quotients_rounded_towards_zero_as_exported(size: int) -> None:
+    """PyTorch's exporter writes ``Floor(Abs(q)) * Sign(q)`` of a float quotient: here a pooling's places."""
+    places = [node("Cast", ["n"], ["f"], to=TensorProto.FLOAT), node("Mul", ["steps", "f"], ["m"]),
+              node("Div", ["m", "seven"], ["q"]), node("Abs", ["q"], ["a"]), node("Floor", ["a"], ["d"]),
+              node("Sign", ["q"], ["g"]), node("Mul", ["d", "g"], ["t"]),
+              node("Cast", ["t"], ["i"], to=TensorProto.INT64), node("Gather", ["x", "i"], ["y"], axis=2),
+              node("Sqrt", ["q"], ["r"])]
+    head = [node("Shape", ["x"], ["s"], start=2), node("Squeeze", ["s"], ["n"])]
+    steps = np.arange(7, dtype=np.float32)
+    m = model([*head, *places], [value("x", ["b", 1, "n"])], [value("y", None), value("r", None)],
+              initializers={"steps": steps, "seven": np.array(7, np.float32)})
+    x = np.random.default_rng(size).standard_normal((2, 1, size)).astype(np.float32)
+    with ir.Context():
+        module, weights = load(m)
+        y, r = interpret(module, {"x": x}, weights)
+    np.testing.assert_array_equal(y, x[:, :, np.arange(7) * size // 7])
+    np.testing.assert_allclose(r, np.sqrt(steps * size / 7), rtol=1e-6)
