@@ -74,22 +74,6 @@ class _LaunchEdit:
             raise error("cuGraphExecKernelNodeSetParams_v2", status)
 
 
-class _PreparedLaunch:
-    """A launch for one stream whose parameters, `values`, lie where the driver reads them: one call."""
-
-    def __init__(self, driver: CudaDriver, function: Any, sizes: Sequence[int], params: Any, values: Any,
-                 early: bool) -> None:
-        self.values = values
-        attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
-        config = _LaunchConfig(*sizes, driver.stream, ctypes.pointer(attribute), int(early))
-        self._launch = cuda_api.library().cuLaunchKernelEx
-        self._arguments = ctypes.byref(config), function, params, None
-
-    def enqueue(self) -> None:
-        if status := self._launch(*self._arguments):
-            raise error("cuLaunchKernelEx", status)
-
-
 class _CopyEdit:
     """The same for a copy within the device, or from the host to it."""
 
@@ -193,12 +177,6 @@ class CudaDriver(StreamDriver):
         attribute = _LaunchAttribute(_PROGRAMMATIC_SERIALIZATION, 0, 1)
         config = _LaunchConfig(*sizes(grid, block, shared_bytes), self._stream, ctypes.pointer(attribute), 1)
         call("cuLaunchKernelEx", ctypes.byref(config), function, params, None)
-
-    def prepared_launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-                        pointers: Sequence[int], symbols: Sequence[int], early: bool) -> Any:
-        if not self._early_launches:
-            return super().prepared_launch(function, grid, block, shared_bytes, pointers, symbols, early)
-        return _PreparedLaunch(self, function, sizes(grid, block, shared_bytes), *parameters(pointers, symbols), early)
 
     # -- graphs -------------------------------------------------------------------------------------------------
 

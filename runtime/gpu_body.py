@@ -11,7 +11,7 @@ import numpy as np
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.runtime.dtypes import numpy_dtype
-from xcc.runtime.gpu_graphs import Base, MovableGraph, PreparedLaunches, Recorder
+from xcc.runtime.gpu_graphs import Base, Recorder
 from xcc.runtime.known_sizes import KnownSizes
 from xcc.runtime.placed_shape import PlacedShape
 from xcc.runtime.program import (
@@ -32,7 +32,6 @@ from xcc.runtime.signature import require
 __all__ = ["GpuBody"]
 
 _MAX_UNROLLED = 4096       # launches that one graph may hold
-FEW = 1                    # launches that take no more of the host's time than a graph
 
 
 class GpuBody:
@@ -113,9 +112,6 @@ class GpuBody:
             for s in part:
                 self._enqueue(s, shape, env, self.uploads)
             return
-        if len(part) <= FEW and all(isinstance(s, Launch) for s in part):
-            self._keep(part, shape, self._prepared(part, shape, env))
-            return
         recorder = Recorder(self.driver, shape.bases)
         try:
             for s in part:
@@ -123,17 +119,7 @@ class GpuBody:
         except BaseException:
             recorder.abandon()
             raise
-        self._keep(part, shape, recorder.finish())
-
-    def _prepared(self, part: Iterable[Statement], shape: PlacedShape, env: dict[str, int]) -> PreparedLaunches:
-        launches = PreparedLaunches(self.driver, shape.bases)
-        for s in part:
-            self._enqueue(s, shape, env, shape.kept, launches)
-        return launches
-
-    def _keep(self, part: tuple[Statement, ...], shape: PlacedShape, made: MovableGraph | PreparedLaunches) -> None:
-        """For the next runs, and replays it."""
-        shape.graphs[id(part)] = made
+        made = shape.graphs[key] = recorder.finish()
         if len(part) == len(self.program.body):
             shape.whole = made
         made.replay()
@@ -149,7 +135,7 @@ class GpuBody:
         return total
 
     def _enqueue(self, s: Statement, shape: PlacedShape, env: dict[str, int], kept: list[Any],
-                 recorder: Recorder | PreparedLaunches | None = None) -> None:
+                 recorder: Recorder | None = None) -> None:
         """`kept` gets the host memory that is read when the statement runs."""
         to: Any = recorder or _Unrecorded(self.driver)
         if isinstance(s, Launch):

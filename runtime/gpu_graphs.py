@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Base", "MovableGraph", "PreparedLaunches", "Recorder"]
+__all__ = ["Base", "MovableGraph", "Recorder"]
 
 Base = int | None
 """What a buffer moves with: a number among the places that callers choose; None for what stays where it is."""
@@ -54,45 +54,6 @@ class MovableGraph:
     def free(self) -> None:
         """It is not running."""
         self._driver.free_graph(self._graph)
-
-
-class PreparedLaunches:
-    """Launches that are made one by one, where a graph's nodes would be edited when buffers move. Takes launches in the
-    place of a driver, and enqueues them in `replay`."""
-
-    def __init__(self, driver: Any, bases: Mapping[int, int]) -> None:
-        """`bases`: where each place that may move is now."""
-        self._driver, self._bases = driver, bases
-        self._launches: list[Any] = []
-        self._uses: dict[int, list[tuple[Any, int, int]]] = defaultdict(list)      # values, which, how far behind
-
-    def launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-               pointers: Sequence[int], symbols: Sequence[int], early: bool, of: Sequence[Base]) -> None:
-        """As a recorder's."""
-        if 0 in grid:
-            return
-        made = self._driver.prepared_launch(function, grid, block, shared_bytes, pointers, symbols, early)
-        self._launches.append(made)
-        for place, (base, pointer) in enumerate(zip(of, pointers, strict=True)):
-            if base is not None:
-                self._uses[base].append((made.values, place, pointer - self._bases[base]))
-
-    def follows(self, moved: Iterable[Base]) -> bool:
-        """They follow all that moves."""
-        return True
-
-    def replay(self) -> None:
-        """Enqueues them, on the stream that they were made for."""
-        for launch in self._launches:
-            launch.enqueue()
-
-    def move(self, base: int, address: int) -> None:
-        """As a graph's."""
-        for values, place, offset in self._uses.get(base, ()):
-            values[place] = address + offset
-
-    def free(self) -> None:
-        """Holds nothing of the GPU's."""
 
 
 class Recorder:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc.runtime.arena import ArenaPlan
-from xcc.runtime.gpu_graphs import Base, MovableGraph, PreparedLaunches
+from xcc.runtime.gpu_graphs import Base, MovableGraph
 
 __all__ = ["PlacedShape", "PlacedShapes", "Rooms", "give_back"]
 
@@ -30,7 +30,7 @@ class PlacedShape:
         aliases: by what they move with (see GpuPlaces), None for what stays, buffers in others and where in them each
             begins; one of another comes behind it.
         elsewhere: addresses of temporaries that do not lie in the arena.
-        whole: the graph, or the few launches, of all of the program, where one holds it.
+        whole: the graph of all of the program, where one holds it.
     """
 
     env: dict[str, int]
@@ -43,8 +43,8 @@ class PlacedShape:
     in_capture: bool = False
     place: list[int] = field(default_factory=list)
     bases: dict[int, int] = field(default_factory=dict)
-    graphs: dict[int, MovableGraph | PreparedLaunches] = field(default_factory=dict)
-    whole: MovableGraph | PreparedLaunches | None = None
+    graphs: dict[int, MovableGraph] = field(default_factory=dict)
+    whole: MovableGraph | None = None
     kept: list[Any] = field(default_factory=list)
 
     def free(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["CapturedGraph", "Handle", "PreparedLaunch", "StreamDriver", "parameters", "sizes"]
+__all__ = ["CapturedGraph", "Handle", "StreamDriver", "parameters", "sizes"]
 
 Handle = ctypes.c_void_p
 _CAPTURE_RELAXED = 2    # CU_STREAM_CAPTURE_MODE_RELAXED, hipStreamCaptureModeRelaxed
@@ -29,19 +29,6 @@ def parameters(pointers: Sequence[int], symbols: Sequence[int]) -> tuple[Any, An
 def sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> list[int]:
     """Workgroups and threads in x, y and z, then bytes of shared memory."""
     return [*[*grid, 1, 1, 1][:3], *[*block, 1, 1, 1][:3], shared_bytes]
-
-
-class PreparedLaunch:
-    """A launch that is made again and again: its first `values` are the pointers, which are written in place."""
-
-    def __init__(self, driver: Any, function: Any, sizes: Sequence[Sequence[int]], shared_bytes: int,
-                 pointers: Sequence[int], symbols: Sequence[int], early: bool) -> None:
-        self._driver, self._function, self._sizes, self._shared_bytes = driver, function, sizes, shared_bytes
-        self.values, self._symbols, self._early = list(pointers), symbols, early
-
-    def enqueue(self) -> None:
-        """To the driver's stream."""
-        self._driver.launch(self._function, *self._sizes, self._shared_bytes, self.values, self._symbols, self._early)
 
 
 @dataclass(frozen=True)
@@ -106,11 +93,6 @@ class StreamDriver:
         if self._own_stream and not ending():
             with contextlib.suppress(Exception), self.current():    # nobody could be told
                 self._do("StreamDestroy", self._own_stream)
-
-    def prepared_launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-                        pointers: Sequence[int], symbols: Sequence[int], early: bool) -> Any:
-        """A launch as `launch` makes it, for the stream that is used now; the grid is not empty."""
-        return PreparedLaunch(self, function, (grid, block), shared_bytes, pointers, symbols, early)
 
     def use(self, stream: int | None) -> None:
         """What is enqueued from now on goes to `stream`, the caller's; None: to the driver's own."""

@@ -96,8 +96,8 @@ def tile_pipeline(whole: Pipeline) -> Pipeline:
 def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
     names = ("multiplied-types", "wide-pixels", "merge-products", "aligned-rows", "split-contractions",
-             "split-reductions", "select-places", "unique-runs", "scatter-places", "split-scans",
-             "cut-reductions", "merge-sorts", "rank-sorts", "bytes-along-k")
+             "cut-reductions", "split-reductions", "select-places", "unique-runs", "scatter-places", "split-scans",
+             "merge-sorts", "rank-sorts", "bytes-along-k")
     return tuple(get_pass(name)() for name in names)
 
 

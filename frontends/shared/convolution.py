@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from xcc import symbolic
@@ -51,9 +52,11 @@ def filter_gradient(x: Any, grad: Any, kernel: Shape, low: Shape, strides: tuple
                     dilations: tuple[int, ...], groups: int) -> Any:
     """What a convolution of x [N, I, ...] gives its filter, [O, I/groups, kernel...]: x with grad as the filter.
 
-    The batch is what is summed over; strides and dilations change places.
+    The batch is what is summed over; strides and dilations change places. A filter of one pixel is a matrix.
     """
     batch, channels, *spatial = xt.shape_of(x)
+    if groups == 1 and all(k == 1 for k in kernel) and not any(low):
+        return _matrix_gradient(x, grad, strides)
     outs = xt.shape_of(grad)[2:]
     size = symbolic.floordiv(channels, groups)
     rest = tuple(range(3, 3 + len(spatial)))
@@ -64,3 +67,19 @@ def filter_gradient(x: Any, grad: Any, kernel: Shape, low: Shape, strides: tuple
                  zip(kernel, dilations, outs, strides, spatial, low, strict=True))
     out = xt.convolution(images, filters, strides=dilations, low=low, high=high, rhs_dilation=strides, groups=groups)
     return xt.transpose(out, perm=(1, 0, *range(2, 2 + len(spatial))))
+
+
+def _matrix_gradient(x: Any, grad: Any, strides: tuple[int, ...]) -> Any:
+    """The product of the pixels of `grad` [N, O, ...] and of those of `x` that a filter of one pixel has met."""
+    outs = tuple(xt.shape_of(grad)[2:])
+    if any(s != 1 for s in strides):
+        limits = (*xt.shape_of(x)[:2], *((o - 1) * s + 1 for o, s in zip(outs, strides, strict=True)))
+        x = xt.slice(x, starts=(0,) * len(limits), limits=limits, strides=(1, 1, *strides))
+
+    def pixels(image: Any) -> Any:
+        batch, channels, *spatial = xt.shape_of(image)
+        rows = xt.transpose(image, perm=(0, *range(2, 2 + len(spatial)), 1))
+        return xt.reshape(rows, shape=(math.prod(spatial, start=batch), channels))
+
+    out = xt.dot_general(pixels(grad), pixels(x), lhs_contract=(0,), rhs_contract=(0,), dtype=xt.TensorType.of(x).dtype)
+    return xt.reshape(out, shape=(*xt.shape_of(out), *(1,) * len(outs)))

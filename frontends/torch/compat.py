@@ -14,10 +14,10 @@ from xcc.diagnostics import UserError
 
 LEAST = (2, 11)
 
-__all__ = ["captures", "check_version", "cuda_allocator", "current_stream", "debug_names", "declared_ops",
+__all__ = ["NOT_FREE", "captures", "check_version", "cuda_allocator", "current_stream", "debug_names", "declared_ops",
            "empty_strided", "free_stream", "group_name", "group_ranks", "is_group", "process_group", "rank_and_size",
-           "read_program", "real_tensors", "room_on_gpu", "same_addresses", "saved_for_backward", "value_of",
-           "var_ranges"]
+           "read_program", "real_tensors", "room_on_gpu", "same_addresses", "saved_for_backward",
+           "stream_state", "value_of", "var_ranges"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
     lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype))
@@ -47,6 +47,16 @@ def current_stream(device: int) -> int:
 _current_device: Any = getattr(torch._C, "_cuda_getDevice", None)
 _is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)
 _raw_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
+NOT_FREE = "current_device() != number or raw_stream(number) != stream or stream and is_capturing()"
+"""Whether :func:`free_stream` of GPU `number` is another one than `stream`: code for each call, with the names that
+:func:`stream_state` gives."""
+
+
+def stream_state() -> dict[str, Any]:
+    """Torch's functions that tell its current GPU, the current stream there, and whether that is captured."""
+    return {"current_device": _current_device, "raw_stream": _raw_stream, "is_capturing": _is_capturing}
 
 
 def free_stream(device: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -34,6 +35,22 @@ class _Arena:
 
 
 _ARENAS: WeakValueDictionary[tuple[int, int], _Arena] = WeakValueDictionary()      # by GPU and stream
+
+
+class _Thread(threading.local):
+    """What is known of the calling thread: the GPUs that were made current on it. Such a one is so again when torch has
+    made it its current one: a repeat need not ask the driver."""
+
+    def __init__(self) -> None:
+        self.known: set[int] = set()
+
+    def meet(self, number: int, activate: Callable[[], None]) -> None:
+        """Makes the GPU, torch's current one, current."""
+        activate()
+        self.known.add(number)
+
+
+_THREAD = _Thread()
 
 
 class DeviceCall(TensorCall):
@@ -78,7 +95,7 @@ class DeviceCall(TensorCall):
         arena = _Arena() if captured else self._arenas.get(stream) or self._new_arena(stream)
         self._executor.run_on(stream, pointers, symbols, outputs, arena.address(size, self.device), captured)
 
-    _not = ("free_stream(number) != stream", f"{{p}} % {ALIGNMENT}", "{t}.get_device() != number")
+    _not = (compat.NOT_FREE, f"{{p}} % {ALIGNMENT}", "{t}.get_device() != number")
 
     def _again(self, symbols: Mapping[str, int]) -> Mapping[str, Any] | None:
         stream, size = compat.free_stream(self._number), self._executor.arena_bytes(symbols)
@@ -86,17 +103,18 @@ class DeviceCall(TensorCall):
         replay = None if arena is None else self._executor.repeat(stream, symbols)
         if replay is None:
             return None
-        return {"shape": replay.shape, "move": replay.move, "enter": replay.enter, "leave": replay.leave,
+        return {"shape": replay.shape, "move": replay.move, "activate": replay.activate, "thread": _THREAD,
                 "stream": stream, "size": size, "arena": arena, "device": self.device, "number": self._number,
-                "free_stream": compat.free_stream}
+                **compat.stream_state()}
 
     def _starting(self, addresses: Sequence[str]) -> list[str]:
         moving = [n for n in range(len(self._places) + len(self._own)) if n not in self._static]
-        lines = ["whole, place, a = shape.whole, shape.place, arena.address(size, device)",
-                 "if whole is None: return None", "enter()", "try:"]
+        lines = ["whole, place, a = shape.whole, shape.place, arena.address(size, device) if size else 0",
+                 "if whole is None: return None",
+                 "if number not in thread.known: thread.meet(number, activate)"]
         for n, address in zip([*moving, -1], [*addresses, "a"], strict=True):
-            lines.append(f"    if place[{n}] != {address}: move(shape, {n}, {address})")
-        return [*lines, "    whole.replay()", "finally: leave()"]
+            lines.append(f"if place[{n}] != {address}: move(shape, {n}, {address})")
+        return [*lines, "whole.replay()"]
 
     def _fetch(self, results: list[Any]) -> None:
         for n in self._copied:

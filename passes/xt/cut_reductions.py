@@ -17,6 +17,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.symbolic import Dim
 
 __all__ = ["CutReductions"]
 
@@ -34,7 +35,7 @@ class CutReductions(Pass):
     """
 
     name: ClassVar[str] = "cut-reductions"
-    elements: int = 1 << 17
+    elements: int = 1 << 16
     part: int = 4096
 
     def run(self, module: Module, ctx: PassContext) -> None:
@@ -81,19 +82,45 @@ def _wide(value: Value, kind: str) -> Value:
     return xt.convert(value, dtype="f32") if narrow else value
 
 
-def _reshaped(value: Value, shape: tuple[int, ...]) -> Value:
-    """`value` in another shape: what makes it element by element, for this use alone, works in that shape."""
+def _reshaped(value: Value, shape: tuple[int, ...], shared: bool = False) -> Value:
+    """`value` in another shape of as many columns, its last dim: what makes it element by element works in that shape.
+
+    shared: others need it as well, in the shape that it has. So it is made twice where that reads no more than it has.
+    """
     op = producer(value)
-    if op is None or getattr(xt.op_class(op), "access", "") != "pointwise" or len(op.results) != 1 \
-            or len(list(value.uses)) != 1:
+    if op is None or getattr(xt.op_class(op), "access", "") != "pointwise" or len(op.results) != 1:
         return xt.reshape(value, shape=shape)
-    count = math.prod(shape)
-    operands = []
+    shared = shared or len({u.owner.operation for u in value.uses}) > 1
+    if shared and sum(map(_read, {v for v in op.operands if xt.shape_of(v) == xt.shape_of(value)})) > _width(value):
+        return xt.reshape(value, shape=shape)
+    made: dict[Value, Value] = {}
     for v in op.operands:
+        if v in made:
+            continue
         if xt.shape_of(v) == xt.shape_of(value):
-            operands.append(_reshaped(v, shape))
-        elif all(d == 1 for d in xt.shape_of(v)) and count != 1:
-            operands.append(xt.reshape(v, shape=()) if xt.shape_of(v) else v)
+            made[v] = _reshaped(v, shape, shared)
+        elif all(d == 1 for d in xt.shape_of(v)) and math.prod(shape) != 1:
+            made[v] = xt.reshape(v, shape=()) if xt.shape_of(v) else v
+        elif _is_columns(xt.shape_of(v), xt.shape_of(value), shape[-1]):
+            made[v] = xt.reshape(v, shape=shape[-1:])
         else:
             return xt.reshape(value, shape=shape)
-    return getattr(xt, name_of(op))(*operands, **vars(xt.attrs_of(op)))
+    return getattr(xt, name_of(op))(*[made[v] for v in op.operands], **vars(xt.attrs_of(op)))
+
+
+def _width(value: Value) -> int:
+    return xt.width(xt.TensorType.of(value).dtype)
+
+
+def _read(value: Value) -> int:
+    """Bits of an element of `value`, or of what is converted to it."""
+    op = producer(value, "convert")
+    return _width(value if op is None else op.operands[0])
+
+
+def _is_columns(given: tuple[Dim, ...], shape: tuple[Dim, ...], columns: int) -> bool:
+    """Whether `given`, which is broadcast to `shape`, has an element for each of the `columns`."""
+    sizes = [d for d in given if isinstance(d, int)]
+    ones = next((n for n, d in enumerate(sizes) if d != 1), len(sizes))
+    return len(sizes) == len(given) and math.prod(sizes) == columns \
+        and tuple(sizes[ones:]) == tuple(shape[len(shape) - len(sizes) + ones:])

@@ -21,7 +21,8 @@ from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.symbolic import Dim
 
 TILE = 64
-MOST = 16           # parts
+MOST = 16           # parts of a sum, or as many as have LONG terms each
+LONG = 1024
 SHORTEST = 128      # terms of a part's sum
 NEIGHBOURS = 32     # of them that lie together
 
@@ -54,8 +55,8 @@ class SplitContractions(Pass):
         if min(free) < 2 or terms < self.terms or tiles > cores // 2:
             return 1
         parts = 1
-        while 2 * parts * tiles <= 2 * cores and 2 * parts <= MOST and divided % (2 * parts * NEIGHBOURS) == 0 \
-                and terms >= 2 * parts * SHORTEST:
+        while parts * tiles <= cores and divided % (2 * parts * NEIGHBOURS) == 0 \
+                and terms >= 2 * parts * (SHORTEST if 2 * parts <= MOST else LONG):
             parts *= 2
         return parts
 
@@ -123,7 +124,10 @@ class Product:
 
     def choices(self) -> tuple[int, ...]:
         """The numbers of parts that its sum can be cut into."""
-        return tuple(p for p in (2, 4, 8, MOST) if self.k % (p * NEIGHBOURS) == 0) if min(self.m, self.n) > 1 else ()
+        if min(self.m, self.n) <= 1:
+            return ()
+        return tuple(p for p in (2 << n for n in range(7))
+                     if self.k % (p * NEIGHBOURS) == 0 and (p <= MOST or self.k >= p * LONG))
 
 
 def product_of(op: Operation) -> Product | None:

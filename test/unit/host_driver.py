@@ -8,7 +8,6 @@ import numpy as np
 from xcc import symbolic
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.program import Buffer, Launch, Program
-from xcc.runtime.stream_driver import PreparedLaunch
 
 N = symbolic.sym("n")
 
@@ -128,9 +127,6 @@ class HostDriver:
 
     def captured_node(self):
         return len(self.capturing) - 1
-
-    def prepared_launch(self, function, grid, block, shared_bytes, pointers, symbols, early):
-        return PreparedLaunch(self, function, (grid, block), shared_bytes, pointers, symbols, early)
 
     def launch_edit(self, function, grid, block, shared_bytes, pointers, symbols):
         return Edit(self, pointers, lambda now: function(now, symbols))

@@ -20,6 +20,9 @@ from xcc.passes.xt.graph.op_graph import Graph, Node
 
 __all__ = ["Fusion", "fuse"]
 
+Copied = dict[int, dict[int, FusionGroup]]
+"""By the index of a node that was copied, the groups that need their copy, by identity."""
+
 
 @dataclass
 class Fusion:
@@ -180,25 +183,50 @@ class _Fuser:
                     self._join(self.group_of[n.index], c)
 
     def duplicates(self, out: Fusion) -> None:
+        """Pointwise groups that are cheaper to compute in each group that reads them, or in which a copy reads them."""
+        copied: Copied = {}
         for n in reversed(self.graph.nodes):
             p = self.group_of.get(n.index)
             if p is None or p.kind != "map" or n is not p.nodes[-1] or p.nodes[0].kind == "host":
                 continue
-            if any(u.index not in self.group_of for m in p.nodes for u in m.users):
-                continue
-            consumers = self._consumers(p)
+            consumers = self._readers(p, copied)
             if not consumers or self.rules.cost.copy_pays(p, len(consumers)):
                 continue
             if any(self._copy_fault(p, c, out) for c in consumers):
                 continue
             for c in consumers:
                 out.copies.setdefault(id(c), []).extend([*p.nodes, *out.copied_into(p)])
+            for groups in copied.values():
+                if groups.pop(id(p), None):
+                    groups |= {id(c): c for c in consumers}
+            copied |= {m.index: {id(c): c for c in consumers if self._needs(c, m, copied)} for m in p.nodes}
             for m in p.nodes:
                 del self.group_of[m.index]
 
+    def _readers(self, p: FusionGroup, copied: Copied) -> list[FusionGroup]:
+        """The groups that read `p`, by what they have copied, too, in order; none where something else reads it."""
+        found: dict[int, FusionGroup] = {}
+        for i in sorted(u.index for m in p.nodes for u in m.users):
+            if i not in self.group_of and i not in copied:
+                return []
+            found |= {id(g): g for g in [self.group_of[i]]} if i in self.group_of else copied[i]
+        return [c for c in found.values() if c is not p]
+
+    def _needs(self, c: FusionGroup, m: Node, copied: Copied) -> bool:
+        """Whether `c` reads `m`, by what lies between them in the group of `m` or by what it has copied."""
+        group = self.group_of[m.index]
+        return any(u.index in c.indices or id(c) in copied.get(u.index, ())
+                   or (self.group_of.get(u.index) is group and self._needs(c, u, copied)) for u in m.users)
+
     def _copy_fault(self, p: FusionGroup, c: FusionGroup, out: Fusion) -> str:
         """Why `c` should not compute `p` itself, with what each has copied already."""
-        joined = self.rules.joined(p, c, duplicate=True)
+        whole = c
+        if not any(u.index in c.indices for m in p.nodes for u in m.users):     # its copies read it
+            if not all(m.kind in ("pointwise", "unit_view") for m in p.nodes):
+                return "what a copied op reads would be read in another order by each copy"
+            nodes = {m.index: m for m in (*c.nodes, *out.copied_into(c))}
+            whole = replace(c, nodes=[nodes[i] for i in sorted(nodes)])
+        joined = self.rules.joined(p, whole, duplicate=True)
         if isinstance(joined, str):
             return joined
         parts = [[*g.nodes, *out.copied_into(g)] for g in (p, c)]

@@ -37,3 +37,27 @@ func.func @enough(%x: tensor<256x262144xf32>, %y: tensor<4x8192xf32>) -> (tensor
   %b = "xt.reduce"(%y) {axes = [1], keepdims = false, kind = "sum"} : (tensor<4x8192xf32>) -> tensor<4xf32>
   return %a, %b : tensor<256xf32>, tensor<4xf32>
 }
+
+// Columns behind several dims: what has an element for each stays beside the parts. What others read as well is made
+// twice (the difference), or cut where it lies (the selection), by what that reads.
+// CHECK-LABEL: @channels
+// CHECK-DAG: %[[SEL:.*]] = "xt.select"(%{{.*}}) {{.*}} -> tensor<32x56x56x256xf16>
+// CHECK-DAG: %[[D:.*]] = "xt.reshape"(%[[SEL]]) {{.*}} -> tensor<1x32x3136x256xf16>
+// CHECK-DAG: %[[DW:.*]] = "xt.convert"(%[[D]]) {{.*}} -> tensor<1x32x3136x256xf32>
+// CHECK-DAG: %[[X:.*]] = "xt.reshape"(%arg0) {{.*}} -> tensor<1x32x3136x256xf16>
+// CHECK-DAG: %[[XW:.*]] = "xt.convert"(%[[X]]) {{.*}} -> tensor<1x32x3136x256xf32>
+// CHECK-DAG: %[[M:.*]] = "xt.reshape"(%arg1) {shape = [256]}
+// CHECK: %[[S:.*]] = "xt.sub"(%[[XW]], %[[M]]) {{.*}} -> tensor<1x32x3136x256xf32>
+// CHECK: %[[P:.*]] = "xt.mul"(%[[DW]], %[[S]]) {{.*}} -> tensor<1x32x3136x256xf32>
+// CHECK: %[[A:.*]] = "xt.reduce"(%[[P]]) {axes = [2], {{.*}} -> tensor<1x32x256xf32>
+// CHECK: "xt.reduce"(%[[A]]) {axes = [1], {{.*}} -> tensor<1x256xf32>
+func.func @channels(%x: tensor<32x56x56x256xf16>, %m: tensor<1x1x1x256xf32>, %c: tensor<32x56x56x256xi1>, %g: tensor<32x56x56x256xf16>, %z: tensor<f16>) -> (tensor<256xf32>, tensor<32x56x56x256xf32>) {
+  %s = "xt.select"(%c, %z, %g) : (tensor<32x56x56x256xi1>, tensor<f16>, tensor<32x56x56x256xf16>) -> tensor<32x56x56x256xf16>
+  %d = "xt.convert"(%s) {dtype = f32, saturate = false} : (tensor<32x56x56x256xf16>) -> tensor<32x56x56x256xf32>
+  %w = "xt.convert"(%x) {dtype = f32, saturate = false} : (tensor<32x56x56x256xf16>) -> tensor<32x56x56x256xf32>
+  %e = "xt.sub"(%w, %m) : (tensor<32x56x56x256xf32>, tensor<1x1x1x256xf32>) -> tensor<32x56x56x256xf32>
+  %p = "xt.mul"(%d, %e) : (tensor<32x56x56x256xf32>, tensor<32x56x56x256xf32>) -> tensor<32x56x56x256xf32>
+  %y = "xt.reduce"(%p) {axes = [0, 1, 2], keepdims = false, kind = "sum"} : (tensor<32x56x56x256xf32>) -> tensor<256xf32>
+  %o = "xt.add"(%d, %e) : (tensor<32x56x56x256xf32>, tensor<32x56x56x256xf32>) -> tensor<32x56x56x256xf32>
+  return %y, %o : tensor<256xf32>, tensor<32x56x56x256xf32>
+}

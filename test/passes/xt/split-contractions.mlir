@@ -11,6 +11,14 @@ func.func @few(%a: tensor<49x2048xf16>, %b: tensor<2048x512xf16>) -> tensor<49x5
   return %y : tensor<49x512xf16>
 }
 
+// A sum so long that each of many parts is long.
+// CHECK-LABEL: @long
+// CHECK: "xt.dot_general"{{.*}} -> tensor<64x64x256xf32>
+func.func @long(%a: tensor<100352x64xf16>, %b: tensor<100352x256xf16>) -> tensor<64x256xf16> {
+  %y = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [0], rhs_contract = [0]} : (tensor<100352x64xf16>, tensor<100352x256xf16>) -> tensor<64x256xf16>
+  return %y : tensor<64x256xf16>
+}
+
 // Enough tiles, or a short sum: one kernel.
 // CHECK-LABEL: @many
 // CHECK-NOT: xt.reduce

@@ -12,7 +12,6 @@ from host_driver import HostDriver, N, add, add_one, array, executor, f32
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
-from xcc.runtime import gpu_body
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.program import (
     BindSymbol,
@@ -28,12 +27,6 @@ from xcc.runtime.program import (
     State,
     While,
 )
-
-
-@pytest.fixture(autouse=True)
-def launches_are_captured(monkeypatch):
-    """However few they are: programs here are small."""
-    monkeypatch.setattr(gpu_body, "FEW", 0)
 
 
 def test_a_shape_is_captured_once_and_replayed():

@@ -55,15 +55,21 @@ def test_what_has_moved_is_edited_alone():
     assert call(5, x, y, arena=call.driver.alloc(4096)) == ["edit"] * 4 + ["replay"]        # and y, back again
 
 
-@pytest.mark.parametrize("edits_graphs", [True, False])
-def test_one_launch_is_no_graph(edits_graphs, monkeypatch):
-    """It follows what moves without a call of the driver; nobody waits, where graphs cannot be edited either."""
-    monkeypatch.setattr(HostDriver, "edits_graphs", edits_graphs)
+def test_one_launch_is_a_graph_too():
+    call = Caller(body=[add(0, 1)], added=1)
+    x, y = call.place(5), call.place(5)
+    assert call(5, x, y) == ["capture", "replay"]
+    assert call(5, x, y) == ["replay"]
+    assert call(5, call.place(5), y) == ["edit", "replay"]
+
+
+def test_launches_follow_what_moves_where_graphs_cannot_be_edited(monkeypatch):
+    """And nobody waits."""
+    monkeypatch.setattr(HostDriver, "edits_graphs", False)
     call = Caller(body=[add(0, 1)], added=1)
     x, y = call.place(5), call.place(5)
     for place in ((x, y), (x, y), (call.place(5), y), (x, call.place(5))):
         assert call(5, *place) == ["launch"]
-    assert call(5, x, y, arena=call.driver.alloc(4096)) == call(7, stream=8) == ["launch"]
     assert call(5, captured=True) == ["launch"]
 
 

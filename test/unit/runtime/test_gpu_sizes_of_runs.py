@@ -5,17 +5,11 @@ import pytest
 from host_driver import HostDriver, N, add, add_one, executor, f32
 
 from xcc import symbolic
-from xcc.runtime import gpu_body, placed_shape
+from xcc.runtime import placed_shape
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.program import BindSymbol, Buffer, InputValue, Launch, Program, SetScalar
 
 BUFFERS = [f32("input", N, name="x"), f32("output", N, name="y"), f32("temp", N)]
-
-
-@pytest.fixture(autouse=True)
-def launches_are_captured(monkeypatch):
-    """However few they are: programs here are small."""
-    monkeypatch.setattr(gpu_body, "FEW", 0)
 
 
 class Runs:

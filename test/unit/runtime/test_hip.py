@@ -10,7 +10,7 @@ import pytest
 from c_compiler import compile_c
 
 from xcc.diagnostics import UserError
-from xcc.runtime import gpu_body, hip_driver, placed_shape
+from xcc.runtime import hip_driver, placed_shape
 from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.hip import make_executor
 from xcc.runtime.hip_driver import HipDriver, HipError, device_architecture
@@ -18,12 +18,6 @@ from xcc.runtime.program import BindSymbol, Buffer, Copy, If, Launch, Program, S
 from xcc.symbolic import sym
 
 CODE = b"\x7fELF and so on"
-
-
-@pytest.fixture(autouse=True)
-def launches_are_captured(monkeypatch):
-    """However few they are: programs here are small."""
-    monkeypatch.setattr(gpu_body, "FEW", 0)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Calls with tensors on a GPU, with a driver whose device memory is host memory."""
 
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +22,9 @@ def host(monkeypatch):
     monkeypatch.setattr(compat, "cuda_allocator", lambda device: compat.empty_strided)
     monkeypatch.setattr(compat, "current_stream", lambda device: state.stream)
     monkeypatch.setattr(compat, "captures", lambda device: state.captures)
-    monkeypatch.setattr(compat, "free_stream", lambda device: -1 if state.captures else state.stream)
+    monkeypatch.setattr(compat, "_current_device", lambda: -1)
+    monkeypatch.setattr(compat, "_raw_stream", lambda device: state.stream)
+    monkeypatch.setattr(compat, "_is_capturing", lambda: state.captures)
     return state
 
 
@@ -133,6 +136,18 @@ def test_a_repeat_is_of_one_stream_and_not_captured(chain, host):
     host.captures = True
     assert repeat([x]) is None
     assert chain.call.repeat([x.data_ptr()], (5,), {"n": 5}) is None
+
+
+def test_a_thread_makes_the_gpu_current_once(chain, monkeypatch):
+    monkeypatch.setattr(device_call, "_THREAD", device_call._Thread())
+    asked = []
+    chain.driver.activate = lambda: asked.append(threading.get_ident())
+    repeat = first(chain, 5)
+    for thread in [threading.Thread(target=lambda: [right(chain, repeat, 5) for _ in range(2)]) for _ in range(2)]:
+        before = len(asked)
+        thread.start()
+        thread.join()
+        assert len(asked) == before + 1
 
 
 def test_a_repeat_whose_graph_is_gone_does_nothing(chain):

@@ -12,6 +12,10 @@ import torch.nn.functional as F
 from test_windows import draw_convolution, draw_pool
 from torch_programs import check_traced, compare, evaluated, gradients, traced
 
+from xcc._mlir import ir
+from xcc.context import shared_context
+from xcc.frontends.torch.importer import load
+
 aten: Any = torch.ops.aten
 
 
@@ -23,6 +27,17 @@ def test_convolutions(seed: int, transposed: bool) -> None:
     tensors = [t for t in (x, weight, bias) if t is not None]
     check_traced(gradients(lambda *t: f(*t, **options)), *tensors, tolerance=1e-4,
                  sizes="fake" if seed else "symbolic")
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)])
+def test_a_filter_of_one_pixel_is_a_matrix(strides: tuple[int, int]) -> None:
+    """Its gradient is a product of pixels, without a convolution."""
+    f = gradients(lambda x, w: F.conv2d(x, w, stride=strides))
+    x, w = torch.randn(2, 6, 7, 8), torch.randn(5, 6, 1, 1)
+    check_traced(f, x, w, tolerance=1e-4, sizes="symbolic")
+    with shared_context(), ir.Location.unknown():
+        text = str(load(traced(f, (x, w)))[0])
+    assert text.count('"xt.dot_general"') == 1 and text.count('"xt.convolution"') <= 2      # forward, and input's
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -239,3 +239,14 @@ def test_of_copied_producers_only_what_is_read():
     neg, mul, exp = (next(n for n in graph.nodes if n.name == name) for name in ("neg", "mul", "exp"))
     group = Group([exp], [neg, mul])
     assert group.body() == [neg, exp] and group.inputs() == list(neg.operands)
+
+
+def test_copies_bring_what_they_read():
+    """The gradient of a norm of columns: the difference, which a copied product reads, is computed where that is."""
+    def build(x, g, mean):
+        d, s = xt.convert(g, dtype="f32"), xt.sub(xt.convert(x, dtype="f32"), mean)
+        total, scaled = (xt.reduce(v, kind="sum", axes=(0,)) for v in (d, xt.mul(d, s)))
+        return xt.sub(xt.sub(d, xt.mul(s, scaled)), total)
+    narrow = xt.TensorType((256, 64), "f16")
+    check(build, [narrow, narrow, f32(64)], [data(256, 64).astype(np.float16) for _ in range(2)] + [data(64)],
+          kernels=["convert reduce", "convert convert sub mul reduce", "convert convert sub mul sub sub"])

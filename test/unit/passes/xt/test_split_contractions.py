@@ -20,12 +20,13 @@ def floats(*shape: int) -> Any:
     return RNG.standard_normal(shape, np.float32)
 
 
-def split(body: Callable[..., Any], inputs: list[Any]) -> tuple[Any, Any, int]:
+def split(body: Callable[..., Any], inputs: list[Any],
+          names: tuple[str, ...] = ("split-contractions", "split-reductions", "split-scans")) -> tuple[Any, Any, int]:
     """The result before and after the passes, and how many sums there are then."""
     module, _ = build_kernel(body, inputs)
     before = evaluate(module, inputs)[0]
     with module.context:
-        for name in ("split-contractions", "split-reductions", "split-scans"):
+        for name in names:
             parse_pass(name).run(module, PassContext(chip=chips()["sm_90a"]))
         assert module.operation.verify()
     return before, evaluate(module, inputs)[0], str(module).count('"xt.reduce"')
@@ -94,3 +95,16 @@ def test_long_reductions(shape: tuple[int, ...], axes: tuple[int, ...], kind: st
     assert str(module).count('"xt.reduce"') in (2, 3)
     assert str(module).find('"xt.reshape"') < str(module).rfind('"xt.add"')      # which stays in the first kernel
     np.testing.assert_allclose(evaluate(module, [x])[0], before, rtol=1e-3)
+
+
+@pytest.mark.parametrize("rows", [(32, 64), (33, 61)])
+def test_columns_behind_several_dims(rows: tuple[int, int]) -> None:
+    """Of what is computed with a number a column; sizes that no number of parts divides, too."""
+    def gradient(x: Any, g: Any, mean: Any) -> Any:
+        difference = xt.sub(x, mean)
+        return xt.add(xt.reduce(xt.mul(g, difference), kind="sum", axes=(0, 1)),
+                      xt.reduce(xt.mul(difference, difference), kind="sum", axes=(0, 1)))
+    inputs = [floats(*rows, 96), floats(*rows, 96), floats(1, 1, 96)]
+    before, after, sums = split(gradient, inputs, ("cut-reductions{elements=4096 part=512}", "split-reductions"))
+    assert sums == 4 if rows[0] == 32 else 6
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-3)
