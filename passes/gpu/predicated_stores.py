@@ -9,6 +9,7 @@ waits for what it is computed of. ptxas orders straight code across all of them.
 around loads by itself, and reads what is needed late as early as it can; statements in their place it puts off.)
 
 Only where threads reduce rows together, without products: elsewhere the branch spares those beyond an edge the work.
+Not where one of several threads stores what all of them hold: the branch spares the others what is done for the store.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from xcc._mlir import Module, Operation, arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.gpu.memory.transfers import ONE_OF_COPIES
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.walk import ops_where
 
@@ -51,7 +53,7 @@ def _only_stores(branch: Operation) -> bool:
     """Whether a wide store to global memory is all that an scf.if does."""
     *rest, last = [op.operation for op in branch.regions[0].blocks[0].operations]
     store = rest.pop() if rest else last
-    if store.name != "vector.store" or len(branch.regions[1].blocks) \
+    if store.name != "vector.store" or ONE_OF_COPIES in store.attributes or len(branch.regions[1].blocks) \
             or not all(op.name.startswith(MOVABLE) and not op.name.endswith(ACCESSES) for op in rest):
         return False
     kind, memory = ir.VectorType(store.operands[0].type), ir.MemRefType(store.operands[1].type)

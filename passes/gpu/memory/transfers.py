@@ -24,6 +24,8 @@ from xcc.passes.gpu.memory.async_copies import AsyncCopy, all_of, copy_async
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
+ONE_OF_COPIES = "xcc.one_of_copies"     # on a vector.store: other threads hold the same, and do not store it
+
 
 def read(k: KernelBuilder, op: Operation) -> None:
     """vector.transfer_read"""
@@ -175,7 +177,9 @@ class Transfer:
 
     def store(self, group: list[int], piece: Value) -> None:
         def plain() -> None:
-            vector_d.store(piece, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)
+            store = vector_d.store(piece, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)
+            if any(self.layout.copies(part) for part in ("lane", "warp")):
+                store.operation.attributes[ONE_OF_COPIES] = ir.UnitAttr.get()
 
         if self.mask is None:
             plain()

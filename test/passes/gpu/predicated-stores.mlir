@@ -25,7 +25,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Not what is narrower, has strides of the run, lies elsewhere, may be at odd addresses, or is one of several.
+  // Not what is narrower, has strides of the run, lies elsewhere, may be at odd addresses, is one of several, or is held
+  // by threads that do not store it.
   // CHECK-LABEL: gpu.func @others(
   // CHECK-NOT: inline_asm
   gpu.func @others(%x: memref<1000xf16>, %y: memref<?x?xf16>, %s: memref<64xf16, #gpu.address_space<workgroup>>,
@@ -47,6 +48,9 @@ gpu.module @m {
     scf.if %m {
       vector.store %n, %x[%i] {alignment = 8 : i64} : memref<1000xf16>, vector<4xf16>
       vector.store %v, %x[%i] {alignment = 16 : i64} : memref<1000xf16>, vector<8xf16>
+    }
+    scf.if %m {
+      vector.store %v, %x[%i] {alignment = 16 : i64, xcc.one_of_copies} : memref<1000xf16>, vector<8xf16>
     }
     gpu.return
   }
