@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import along, rank_of
 from xcc.frontends.shared.windows import Shape, Window
@@ -69,14 +70,14 @@ def filter_gradient(x: Any, grad: Any, kernel: Shape, low: Shape, strides: tuple
     return xt.transpose(out, perm=(1, 0, *range(2, 2 + len(spatial))))
 
 
-def _matrix_gradient(x: Any, grad: Any, strides: tuple[int, ...]) -> Any:
+def _matrix_gradient(x: Value, grad: Value, strides: tuple[int, ...]) -> Value:
     """The product of the pixels of `grad` [N, O, ...] and of those of `x` that a filter of one pixel has met."""
     outs = tuple(xt.shape_of(grad)[2:])
     if any(s != 1 for s in strides):
         limits = (*xt.shape_of(x)[:2], *((o - 1) * s + 1 for o, s in zip(outs, strides, strict=True)))
         x = xt.slice(x, starts=(0,) * len(limits), limits=limits, strides=(1, 1, *strides))
 
-    def pixels(image: Any) -> Any:
+    def pixels(image: Value) -> Value:
         batch, channels, *spatial = xt.shape_of(image)
         rows = xt.transpose(image, perm=(0, *range(2, 2 + len(spatial)), 1))
         return xt.reshape(rows, shape=(math.prod(spatial, start=batch), channels))

@@ -99,14 +99,15 @@ def failing(path: str) -> Any:
 
 
 def outliving(path: str) -> Any:
-    """Rank 1's second run is an error while rank 0 waits for it; rank 1 stays until rank 0's process has ended."""
+    """Rank 1's second run is an error while rank 0 waits for it, or ends its first; rank 1 stays until rank 0's process
+    has ended."""
     model, said = xcc.load(path), f"{path}.rank0"
-    model.run({"x": np.ones(4, np.float32)})
     if model.part.place.rank == 0:
         with open(f"{said}.part", "w") as f:
             f.write(str(os.getpid()))
         os.rename(f"{said}.part", said)
     try:
+        model.run({"x": np.ones(4, np.float32)})
         model.run({"x": np.ones(4, np.float64 if model.part.place.rank == 1 else np.float32)})
     except xcc.UserError as e:
         if model.part.place.rank == 0:
