@@ -204,8 +204,11 @@ class _Fuser:
                 del self.group_of[m.index]
 
     def _readers(self, p: FusionGroup, copied: Copied) -> list[FusionGroup]:
-        """The groups that read `p`, by what they have copied, too, in order; none where something else reads it."""
+        """The groups that read `p`, in order, by what they have copied, too, where launches have a price: a CPU's cores
+        take longer to compute chains anew than to read what a kernel has stored. None where something else reads it."""
         found: dict[int, FusionGroup] = {}
+        if not self.rules.cost.limits.launch:
+            copied = {}
         for i in sorted(u.index for m in p.nodes for u in m.users):
             if i not in self.group_of and i not in copied:
                 return []
