@@ -212,7 +212,7 @@ def _multiplied_out(a: Dim) -> Dim:
 
 def _divide_exactly(a: Dim, b: Expr) -> Dim | None:
     """The quotient of polynomials, where nothing remains."""
-    quotient: Dim = 0
+    out: Dim = 0
     for _ in range(2 * len(a.terms) if isinstance(a, Expr) else 0):
         if not isinstance(a, Expr):
             break
@@ -221,8 +221,8 @@ def _divide_exactly(a: Dim, b: Expr) -> Dim | None:
         if left is None or c % bc:
             return None
         step = collapse({left: c // bc})
-        quotient, a = quotient + step, a - step * b
-    return quotient if a == 0 else None
+        out, a = out + step, a - step * b
+    return out if a == 0 else None
 
 
 def _without(m: Monomial, factors: Iterable[Atom]) -> Monomial | None:

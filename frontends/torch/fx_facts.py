@@ -64,12 +64,16 @@ def counts(target: Any) -> bool:
 
 def body_of(node: Any) -> Any:
     """The graph that a node names, which a higher-order op takes; None for other nodes."""
-    if node.op != "get_attr":
-        return None
-    value = node.graph.owning_module
+    value = attribute_of(node.graph.owning_module, node) if node.op == "get_attr" else None
+    return value if isinstance(value, torch.fx.GraphModule) else None
+
+
+def attribute_of(module: Any, node: Any) -> Any:
+    """What a get_attr node of the graph of `module` reads."""
+    value = module
     for part in str(node.target).split("."):
         value = getattr(value, part)
-    return value if isinstance(value, torch.fx.GraphModule) else None
+    return value
 
 
 ORDER = "xcc_memory_order"

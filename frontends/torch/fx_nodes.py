@@ -11,6 +11,7 @@ from xcc.diagnostics import UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import name_of
 from xcc.frontends.torch.fx_facts import (
+    attribute_of,
     counts,
     draws,
     function_name,
@@ -129,9 +130,7 @@ class GraphReader:
         return dim if isinstance(dim, int) else Size(str(dim))
 
     def _attribute(self, node: Any) -> None:
-        value = self.module
-        for part in str(node.target).split("."):
-            value = getattr(value, part)
+        value = attribute_of(self.module, node)
         if isinstance(value, torch.fx.GraphModule):
             self.env[node] = Subgraph(str(node.target))
             self.subgraphs.append((str(node.target), self._subgraph(str(node.target), value)))

@@ -183,7 +183,8 @@ class _Fuser:
                     self._join(self.group_of[n.index], c)
 
     def duplicates(self, out: Fusion) -> None:
-        """Pointwise groups that are cheaper to compute in each group that reads them, or in which a copy reads them."""
+        """Pointwise groups that are cheaper to compute in each group that reads them, or, where launches have a price,
+        in which a copy reads them."""
         copied: Copied = {}
         for n in reversed(self.graph.nodes):
             p = self.group_of.get(n.index)
@@ -199,16 +200,14 @@ class _Fuser:
             for groups in copied.values():
                 if groups.pop(id(p), None):
                     groups |= {id(c): c for c in consumers}
-            copied |= {m.index: {id(c): c for c in consumers if self._needs(c, m, copied)} for m in p.nodes}
+            if self.rules.cost.limits.launch:       # cores of a CPU rather read what one kernel has stored
+                copied |= {m.index: {id(c): c for c in consumers if self._needs(c, m, copied)} for m in p.nodes}
             for m in p.nodes:
                 del self.group_of[m.index]
 
     def _readers(self, p: FusionGroup, copied: Copied) -> list[FusionGroup]:
-        """The groups that read `p`, in order, by what they have copied, too, where launches have a price: a CPU's cores
-        take longer to compute chains anew than to read what a kernel has stored. None where something else reads it."""
+        """The groups that read `p`, by what they have copied, too, in order; none where something else reads it."""
         found: dict[int, FusionGroup] = {}
-        if not self.rules.cost.limits.launch:
-            copied = {}
         for i in sorted(u.index for m in p.nodes for u in m.users):
             if i not in self.group_of and i not in copied:
                 return []
