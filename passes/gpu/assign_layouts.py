@@ -12,8 +12,7 @@ directly when that stays coalesced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
@@ -34,20 +33,17 @@ if TYPE_CHECKING:
 
 
 @register_pass
-@dataclass(frozen=True)
 class AssignLayouts(Pass):
     """Gives every block-level vector of a tile program a layout, with conversions where uses disagree."""
 
-    name: ClassVar[str] = "assign-layouts"
     threads: int = 0             # threads a workgroup where the kernel's config has none; 0: 128
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for func in module.body.operations:
-                if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes \
-                        and "xcc.loops" not in func.operation.attributes:
-                    threads = config_int(func, "threads", self.threads or 128)
-                    _Assigner(func, ctx.chip, threads).run()
+        for func in module.body.operations:
+            if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes \
+                    and "xcc.loops" not in func.operation.attributes:
+                threads = config_int(func, "threads", self.threads or 128)
+                _Assigner(func, ctx.chip, threads).run()
 
 
 class _Assigner:

@@ -15,8 +15,7 @@ gives each iteration of its scf.forall to one thread.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from xcc import symbolic
 from xcc._mlir import Block, Module, Operation, arith_d, gpu_d, ir
@@ -43,21 +42,18 @@ PRODUCT = "xcc.product"     # on a gpu.func: it has contractions
 
 
 @register_pass
-@dataclass(frozen=True)
 class Distribute(Pass):
     """Turns tile programs with layouts, and loop kernels, into gpu.func kernels of per-thread code."""
 
-    name: ClassVar[str] = "distribute"
     threads: int = 0             # threads a workgroup where the kernel's config has none; 0: 128
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for func in list(module.body.operations):
-                if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes:
-                    with func.operation.location:
-                        _distribute(func, ctx.chip, config_int(func, "threads", self.threads or 128))
-                    func.operation.erase()
-            _move_tables(module)
+        for func in list(module.body.operations):
+            if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes:
+                with func.operation.location:
+                    _distribute(func, ctx.chip, config_int(func, "threads", self.threads or 128))
+                func.operation.erase()
+        _move_tables(module)
 
 
 def _distribute(func: Operation, chip: Chip, threads: int) -> None:

@@ -24,8 +24,8 @@ value that a block gives is copied where it lies elsewhere than it is wanted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -60,22 +60,18 @@ from xcc.weights import WeightStore
 
 
 @register_pass
-@dataclass(frozen=True)
 class LowerMain(Pass):
     """Turns @main into the host program, of ``host`` ops, one a statement of :mod:`xcc.runtime.program`. Constants that
     kernels read from memory become weights."""
 
-    name: ClassVar[str] = "lower-main"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            main = main_of(module)
-            lowering = _Lowering(WeightStore() if ctx.weights is None else ctx.weights)
-            program = lowering.function(main, bounds_of(module))
-            write_program(main, replace(program, equal=equal_dims(module, program.symbols)))
-            for name in ("xt.dims", EQUAL):
-                if name in module.operation.attributes:
-                    del module.operation.attributes[name]
+        main = main_of(module)
+        lowering = _Lowering(WeightStore() if ctx.weights is None else ctx.weights)
+        program = lowering.function(main, bounds_of(module))
+        write_program(main, replace(program, equal=equal_dims(module, program.symbols)))
+        for name in ("xt.dims", EQUAL):
+            if name in module.operation.attributes:
+                del module.operation.attributes[name]
 
 
 class _Lowering(ValueBuffers):

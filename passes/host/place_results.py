@@ -11,8 +11,6 @@ Dropped, every result has memory of its own, and what a block gives is copied.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Block, Module, Operation, Value, owner_op
 from xcc.dialects import xt
@@ -32,22 +30,18 @@ from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
 
 
 @register_pass
-@dataclass(frozen=True)
 class PlaceResults(Pass):
     """Says of each result in @main where it lies, with ``host.places``: in memory of its own, where a result of its
     block lies, or where an operand does."""
 
-    name: ClassVar[str] = "place-results"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            main = main_of(module)
-            block = main.regions[0].blocks[0]
-            updated = xt.updated_arguments(main)
-            decided: list[tuple[Operation, list[Place]]] = []
-            _Block(block, decided).run({i: None if n is None else block.arguments[n] for i, n in enumerate(updated)})
-            for op, places in decided:      # at the end: an op with another attribute is another key of a dict
-                set_places(op, places)
+        main = main_of(module)
+        block = main.regions[0].blocks[0]
+        updated = xt.updated_arguments(main)
+        decided: list[tuple[Operation, list[Place]]] = []
+        _Block(block, decided).run({i: None if n is None else block.arguments[n] for i, n in enumerate(updated)})
+        for op, places in decided:      # at the end: an op with another attribute is another key of a dict
+            set_places(op, places)
 
 
 class _Block:

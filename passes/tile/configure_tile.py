@@ -9,9 +9,8 @@ What the program says itself in ``xcc.config`` stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.dialects import tile as tile_d
@@ -35,21 +34,14 @@ MOST_STAGES = 6     # likewise of warpgroups, whose products run on into the nex
 
 
 @register_pass
-@dataclass(frozen=True)
 class ConfigureTile(Pass):
     """Chooses threads and stages for tile programs that do not say them."""
 
-    name: ClassVar[str] = "configure-tile"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        warp = getattr(ctx.chip, "warp", 0)
-        if not warp:
-            return
-        with module.context, ir.Location.unknown():
-            for func in tile_d.programs_in(module):
-                _configure(func.operation, ctx.chip)
+        for func in tile_d.programs_in(module):
+            _configure(func.operation, ctx.chip)
 
-    def acts_on(self, chip: Any) -> bool:
+    def acts_on(self, chip: Chip | None) -> bool:
         return bool(getattr(chip, "warp", 0))
 
 

@@ -15,8 +15,7 @@ L2 cache has both operands. It needs a loop of nothing but one product, whose op
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Attribute, Block, Module, Operation, Value, arith_d, ir
 from xcc.dialects import tile as tile_d
@@ -34,22 +33,17 @@ Wider = dict[Any, int]      # the dim along which the tile that an operation mak
 
 
 @register_pass
-@dataclass(frozen=True)
 class DeepenProducts(Pass):
     """Takes several steps of a product's loop at a time."""
 
-    name: ClassVar[str] = "deepen-products"
     steps: int = 0      # of the multiplication, a turn; 0: as many as the L2 cache has room for
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        if not self.acts_on(ctx.chip):
-            return
-        with module.context, ir.Location.unknown():
-            for func in tile_d.programs_in(module):
-                for loop in ops_where(func, lambda op: op.name == "scf.for"):
-                    self._deepen(loop, ctx.chip.l2_bytes if ctx.chip else _L2)
+        for func in tile_d.programs_in(module):
+            for loop in ops_where(func, lambda op: op.name == "scf.for"):
+                self._deepen(loop, ctx.chip.l2_bytes if ctx.chip else _L2)
 
-    def acts_on(self, chip: Chip) -> bool:
+    def acts_on(self, chip: Chip | None) -> bool:
         return chip is None or not chip.has_threads
 
     def _deepen(self, loop: Operation, l2_bytes: int) -> None:

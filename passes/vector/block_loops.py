@@ -12,8 +12,7 @@ kernel's arguments out of loops that write to nothing but their own memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -25,19 +24,15 @@ _WRITES = ("memref.store", "vector.transfer_write", "vector.store")
 
 
 @register_pass
-@dataclass(frozen=True)
 class BlockLoops(Pass):
     """Splits innermost loops by the blocks that their bodies divide the index by."""
 
-    name: ClassVar[str] = "block-loops"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for loop in ops_where(module, lambda o: o.name == "scf.for"):
-                block = _block_of(loop)
-                moved = _of_a_block(loop, block) if block and _may_move(loop) else []
-                if any(op.name in _READS for op in moved):
-                    _split(loop, block, moved)
+        for loop in ops_where(module, lambda o: o.name == "scf.for"):
+            block = _block_of(loop)
+            moved = _of_a_block(loop, block) if block and _may_move(loop) else []
+            if any(op.name in _READS for op in moved):
+                _split(loop, block, moved)
 
 
 def _block_of(loop: Operation) -> int:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -52,29 +50,26 @@ _EXPANDED = {*_FUNCTIONS, *_DIVISIONS, *_ROUNDED}
 
 
 @register_pass
-@dataclass(frozen=True)
 class ExpandMath(Pass):
     """Lowers math ops to arithmetic; scalars and vectors of any shape. `libm`: f64 functions may call the C library."""
 
-    name: ClassVar[str] = "expand-math"
     libm: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for o in ops_where(module, lambda o: o.name in _EXPANDED, outer_first=True):
-                if o.name in ("math.erf", "math.tanh") and fuse_gelu(o, ctx.chip):
-                    continue
+        for o in ops_where(module, lambda o: o.name in _EXPANDED, outer_first=True):
+            if o.name in ("math.erf", "math.tanh") and fuse_gelu(o, ctx.chip):
+                continue
+            with ir.InsertionPoint(o), o.location:
+                if self.libm and _is_called(o):
+                    _call(o, module)
+                else:
+                    _expand(o, self.libm)
+        for o in ops_where(module, lambda o: o.name == SCALE, outer_first=True):
+            if not (isinstance(o.results[0].type, ir.VectorType) and has_instruction(ctx.chip)):
                 with ir.InsertionPoint(o), o.location:
-                    if self.libm and _is_called(o):
-                        _call(o, module)
-                    else:
-                        _expand(o, self.libm)
-            for o in ops_where(module, lambda o: o.name == SCALE, outer_first=True):
-                if not (isinstance(o.results[0].type, ir.VectorType) and has_instruction(ctx.chip)):
-                    with ir.InsertionPoint(o), o.location:
-                        y = elementary.in_two_steps(Lanes(o.operands[0]), Lanes(o.operands[2]))
-                    o.results[0].replace_all_uses_with(y.v)
-                    o.erase()
+                    y = elementary.in_two_steps(Lanes(o.operands[0]), Lanes(o.operands[2]))
+                o.results[0].replace_all_uses_with(y.v)
+                o.erase()
 
 
 def _expand(o: Operation, libm: bool) -> None:

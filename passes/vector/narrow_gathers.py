@@ -12,8 +12,6 @@ the batch. The lower half of such a sum or product is that of its operands' lowe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Type, Value, ir, owner_op
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -29,19 +27,15 @@ UNKNOWN: Range = (-math.inf, math.inf)
 
 
 @register_pass
-@dataclass(frozen=True)
 class NarrowGathers(Pass):
     """Rewrites the index arithmetic of gathers in i32."""
 
-    name: ClassVar[str] = "narrow-gathers"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            twins: dict[Value, Value] = {}
-            ranges: dict[Value, Range] = {}
-            for op in ops_where(module, lambda o: o.name == "vector.gather"):
-                if len(op.operands) == 5 and _is_index(op.operands[2].type):    # base, offset, indices, mask, else
-                    _gather(op.operation, twins, ranges)
+        twins: dict[Value, Value] = {}
+        ranges: dict[Value, Range] = {}
+        for op in ops_where(module, lambda o: o.name == "vector.gather"):
+            if len(op.operands) == 5 and _is_index(op.operands[2].type):    # base, offset, indices, mask, else
+                _gather(op.operation, twins, ranges)
 
 
 def _gather(op: Operation, twins: dict[Value, Value], ranges: dict[Value, Range]) -> None:

@@ -9,9 +9,6 @@ transposes bytes on their way from shared memory, and wgmma takes them along k a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -22,20 +19,16 @@ __all__ = ["BytesAlongK"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class BytesAlongK(Pass):
     """Turns the weights of products of bytes, f8 among them, so that the summed dim is their last."""
 
-    name: ClassVar[str] = "bytes-along-k"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in products(module):
-                if all(xt.width(xt.TensorType.of(v).dtype) == 8 for v in op.operands) and is_constant(op.operands[1]):
-                    with at(op):
-                        new = _turned(op)
-                    if new is not None:
-                        replace(op, [new])
+        for op in products(module):
+            if all(xt.width(xt.TensorType.of(v).dtype) == 8 for v in op.operands) and is_constant(op.operands[1]):
+                with at(op):
+                    new = _turned(op)
+                if new is not None:
+                    replace(op, [new])
 
 
 def _turned(op: Operation) -> Value | None:

@@ -8,8 +8,7 @@ transpose that dies unless something needs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,6 @@ __all__ = ["ChannelsLast"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class ChannelsLast(Pass):
     """Makes convolutions NHWC with HWIO filters.
 
@@ -36,16 +34,14 @@ class ChannelsLast(Pass):
     pointwise-as-matmul: 1x1 convolutions with stride 1 become dot_general.
     """
 
-    name: ClassVar[str] = "channels-last"
     block: int = 0
     pointwise_as_matmul: bool = True
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for function in module.body:
-                for region in function.operation.regions:
-                    self._region(region, ctx)
-            erase_dead(module)
+        for function in module.body:
+            for region in function.operation.regions:
+                self._region(region, ctx)
+        erase_dead(module)
 
     def _region(self, region: Region, ctx: PassContext) -> None:
         for block in region.blocks:

@@ -10,8 +10,6 @@ parts, so that it stays in the first kernel. Narrow floats are summed in f32 thr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -27,22 +25,19 @@ SECTOR = 64         # bytes of columns that a block reduces side by side
 
 
 @register_pass
-@dataclass(frozen=True)
 class CutReductions(Pass):
     """Cuts the reduced dims, where they lie together, of reductions whose results keep few cores at work.
 
     elements: how many elements a block must have to be worth a second kernel; part: how many it keeps at least.
     """
 
-    name: ClassVar[str] = "cut-reductions"
     elements: int = 1 << 17
     part: int = 4096
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "reduce":
-                    self._cut(op, ctx.chip.cores)
+        for op in list(walk_ops(module)):
+            if name_of(op) == "reduce":
+                self._cut(op, ctx.chip.cores)
 
     def _cut(self, op: Operation, cores: int) -> None:
         a, x = xt.attrs_of(op), op.operands[0]

@@ -8,8 +8,7 @@ buffer, and the constant around it (stage linalg: ``tensor.pad``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import xt
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 
 @register_pass
-@dataclass(frozen=True)
 class ExplicitPadding(Pass):
     """Turns the padding of convolutions into xt.pad.
 
@@ -31,12 +29,9 @@ class ExplicitPadding(Pass):
     After:  ``xt.convolution(xt.pad(x) {xcc.stored, low = ..., high = ...}, w)``
     """
 
-    name: ClassVar[str] = "explicit-padding"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in ops_where(module, lambda o: o.name == "xt.convolution"):
-                _rewrite(op)
+        for op in ops_where(module, lambda o: o.name == "xt.convolution"):
+            _rewrite(op)
 
 
 def _rewrite(op: Operation) -> None:

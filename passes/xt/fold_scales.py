@@ -11,8 +11,7 @@ computed what depends on weights alone. A filter that is decoded from narrow num
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation, Region, Value, ir, owner_op
 from xcc.dialects import xt
@@ -26,17 +25,13 @@ _COMPUTED = ("pointwise", "movement", "view", "reduction")
 
 
 @register_pass
-@dataclass(frozen=True)
 class FoldScales(Pass):
     """Moves per-channel factors into the weights of convolutions and matmuls, and joins biases."""
 
-    name: ClassVar[str] = "fold-scales"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for function in module.body:
-                for region in function.operation.regions:
-                    self._region(region)
+        for function in module.body:
+            for region in function.operation.regions:
+                self._region(region)
 
     def _region(self, region: Region) -> None:
         for block in region.blocks:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value, owner_op
@@ -53,28 +53,24 @@ class _Part:
 
 
 @register_pass
-@dataclass(frozen=True)
 class MergeProducts(Pass):
     """Joins the matrix products of one value with several weights, where their readers take slices."""
 
-    name: ClassVar[str] = "merge-products"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            found: dict[Any, list[_Part]] = {}
-            for op in walk_ops(module):
-                part = _part(op) if name_of(op) == "dot_general" else None
-                if part is not None:
-                    a = xt.attrs_of(op)
-                    found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype, part.rounded,
-                                      str(xt.element_type_of(op.operands[1]))), []).append(part)
-            for parts in found.values():
-                free = [p for p in parts if p.free]
-                if len(free) > 1:
-                    _merge(free)
-                elif len(parts) > 1 and _fills_waves(parts, ctx.chip):
-                    _merge(parts)
-            erase_dead(module)
+        found: dict[Any, list[_Part]] = {}
+        for op in walk_ops(module):
+            part = _part(op) if name_of(op) == "dot_general" else None
+            if part is not None:
+                a = xt.attrs_of(op)
+                found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype, part.rounded,
+                                  str(xt.element_type_of(op.operands[1]))), []).append(part)
+        for parts in found.values():
+            free = [p for p in parts if p.free]
+            if len(free) > 1:
+                _merge(free)
+            elif len(parts) > 1 and _fills_waves(parts, ctx.chip):
+                _merge(parts)
+        erase_dead(module)
 
 
 def _part(op: Operation) -> _Part | None:

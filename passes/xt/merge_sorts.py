@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.bounds import interval
@@ -50,23 +49,19 @@ Bounds = Mapping[str, tuple[int, int]]
 
 
 @register_pass
-@dataclass(frozen=True)
 class MergeSorts(Pass):
     """Has workgroups sort rows or runs where that takes less time than counting or a heap a row."""
 
-    name: ClassVar[str] = "merge-sorts"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            bounds = dim_bounds(module)
-            for op in list(walk_ops(module)):
-                if name_of(op) not in ("sort", "top_k"):
-                    continue
-                plan = _plan(op, ctx.chip.cores, bounds)
-                if plan is not None:
-                    require_countable(module, [xt.shape_of(op.operands[0])[xt.attrs_of(op).axis]], bounds)
-                    with at(op):
-                        replace(op, _rebuilt(op, plan))
+        bounds = dim_bounds(module)
+        for op in list(walk_ops(module)):
+            if name_of(op) not in ("sort", "top_k"):
+                continue
+            plan = _plan(op, ctx.chip.cores, bounds)
+            if plan is not None:
+                require_countable(module, [xt.shape_of(op.operands[0])[xt.attrs_of(op).axis]], bounds)
+                with at(op):
+                    replace(op, _rebuilt(op, plan))
 
 
 @dataclass(frozen=True)

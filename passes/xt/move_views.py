@@ -14,8 +14,7 @@ dims, have one in front of each product and one behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value
@@ -34,14 +33,12 @@ VIEWS = ("reshape", "slice", "transpose")
 
 
 @register_pass
-@dataclass(frozen=True)
 class MoveViews(Pass):
     """Moves reshapes that merge the rows of a product behind its pointwise ops, and slices in front of other views.
 
     in_place: products read an operand that a transpose makes as it lies, along its own dims.
     """
 
-    name: ClassVar[str] = "move-views"
     in_place: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> None:
@@ -55,8 +52,7 @@ class MoveViews(Pass):
                 rules[name] = [_pointwise_of_merged_rows, _pointwise_of_turned_rows]
         for name in VIEWS:
             rules[name] = [*SIMPLER[name], *rules.get(name, [])]
-        with module.context:
-            apply_rules(module, rules)
+        apply_rules(module, rules)
 
 
 def _product_of_merged_rows(op: Operation) -> Value | None:

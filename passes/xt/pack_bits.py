@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,6 @@ __all__ = ["PackBits", "packed", "packed_axis"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class PackBits(Pass):
     """Stores weights and tables of 4 and 2 bits as bytes of two and four.
 
@@ -31,19 +29,16 @@ class PackBits(Pass):
     bytes is shifted by one number then, and nothing is interleaved.
     """
 
-    name: ClassVar[str] = "pack-bits"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            store = ctx.weights if ctx.weights is not None else WeightStore()      # a text alone has names, no data
-            for op in walk_ops(module):
-                kind = xt.TensorType.of(op.results[0]).dtype if len(op.results) == 1 else "f32"
-                if name_of(op) in ("weight", "constant") and per_byte(kind) > 1:
-                    with at(op):
-                        new = _unpacked(op, kind, store)
-                    if new is not None:
-                        replace(op, [new])
-            erase_dead(module)
+        store = ctx.weights if ctx.weights is not None else WeightStore()      # a text alone has names, no data
+        for op in walk_ops(module):
+            kind = xt.TensorType.of(op.results[0]).dtype if len(op.results) == 1 else "f32"
+            if name_of(op) in ("weight", "constant") and per_byte(kind) > 1:
+                with at(op):
+                    new = _unpacked(op, kind, store)
+                if new is not None:
+                    replace(op, [new])
+        erase_dead(module)
 
 
 def _unpacked(op: Operation, kind: str, store: WeightStore) -> Value | None:

@@ -8,8 +8,7 @@ narrow elements, that many rows of a column lie next to each other too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +40,6 @@ FILLED = 64    # columns of narrow weights for each that is filled with zeros
 
 
 @register_pass
-@dataclass(frozen=True)
 class PackWeights(Pass):
     """Rearranges weights that a dot_general or an NHWC convolution multiplies with, in the weight store.
 
@@ -64,7 +62,6 @@ class PackWeights(Pass):
     dot: the dot product instructions to group for, "vnni", "bf16", ...; empty takes the chip's.
     """
 
-    name: ClassVar[str] = "pack-weights"
     width: int = 0
     dot: tuple[str, ...] = ()
 
@@ -72,18 +69,17 @@ class PackWeights(Pass):
         width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
         dot = dot_products_of(ctx.chip, self.dot)
         packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot, ctx.chip)
-        with module.context:
-            for op in products(module):
-                with at(op):
-                    if is_decoded(op.operands[1]):
-                        new = packer.decoded(op)
-                    elif producer(op.operands[1], "weight") is None:
-                        new = packer.computed(op) if name_of(op) == "dot_general" else packer.filter(op)
-                    else:
-                        new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
-                if new is not None:
-                    replace(op, [new])
-            erase_dead(module)
+        for op in products(module):
+            with at(op):
+                if is_decoded(op.operands[1]):
+                    new = packer.decoded(op)
+                elif producer(op.operands[1], "weight") is None:
+                    new = packer.computed(op) if name_of(op) == "dot_general" else packer.filter(op)
+                else:
+                    new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
+            if new is not None:
+                replace(op, [new])
+        erase_dead(module)
 
 
 class _Packer:

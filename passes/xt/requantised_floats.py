@@ -12,9 +12,6 @@ After, in a kernel that uses %q for nothing else::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import integer_limits
@@ -27,21 +24,17 @@ __all__ = ["RequantisedFloats"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class RequantisedFloats(Pass):
     """Replaces the way through bytes inside a kernel by a rounding and a clamp; for stage `linalg`."""
 
-    name: ClassVar[str] = "requantised-floats"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in walk_ops(module):
-                if name_of(op) == "convert" and attrs_of(op).dtype == "f32" and dtype_of(op.operands[0]) == "i32":
-                    with at(op):
-                        new = _rounded(op.operands[0])
-                    if new is not None:
-                        replace(op, [new])
-            erase_dead(module)
+        for op in walk_ops(module):
+            if name_of(op) == "convert" and attrs_of(op).dtype == "f32" and dtype_of(op.operands[0]) == "i32":
+                with at(op):
+                    new = _rounded(op.operands[0])
+                if new is not None:
+                    replace(op, [new])
+        erase_dead(module)
 
 
 def _rounded(value: Value) -> Value | None:

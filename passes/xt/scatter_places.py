@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -50,23 +49,19 @@ COMBINED = ("f32", "f16", "bf16", "f64", "i32", "i64", "i16", "i8", "ui32", "ui6
 
 
 @register_pass
-@dataclass(frozen=True)
 class ScatterPlaces(Pass):
     """Turns scatters into gathers, and into sorts where updates are combined."""
 
-    name: ClassVar[str] = "scatter-places"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            bounds = dim_bounds(module)
-            for op in list(walk_ops(module)):
-                if name_of(op) not in ("scatter_nd", "scatter_elements") or IN_PLACE in op.attributes:
-                    continue
-                with at(op):
-                    made = _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
-                    if made is not None:
-                        require_countable(module, _counted(op), bounds)
-                        replace(op, [made])
+        bounds = dim_bounds(module)
+        for op in list(walk_ops(module)):
+            if name_of(op) not in ("scatter_nd", "scatter_elements") or IN_PLACE in op.attributes:
+                continue
+            with at(op):
+                made = _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
+                if made is not None:
+                    require_countable(module, _counted(op), bounds)
+                    replace(op, [made])
 
 
 def _counted(op: Operation) -> list[Dim]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation, Value, ir, owner_op
 from xcc.dialects import xt
@@ -32,7 +32,6 @@ FAR = 100       # the same from memory
 
 
 @register_pass
-@dataclass(frozen=True)
 class SeparateWindows(Pass):
     """Splits a window of several axes into windows of one, and stores the padding.
 
@@ -41,17 +40,14 @@ class SeparateWindows(Pass):
             ``xt.reduce_window(xt.pad(y) {xcc.stored, low = [0, 0, 0, 2], high = ...}) {window = [1, 1, 1, 5]}``
     """
 
-    name: ClassVar[str] = "separate-windows"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in ops_where(module, lambda o: o.name == "xt.reduce_window"):
-                if not _fits(op):
-                    continue
-                with at(op):
-                    new = _Windows.of(op, ctx.chip.l3_bytes // 2).cheapest(op.operands[0])
-                if new is not None:
-                    replace(op, [new])
+        for op in ops_where(module, lambda o: o.name == "xt.reduce_window"):
+            if not _fits(op):
+                continue
+            with at(op):
+                new = _Windows.of(op, ctx.chip.l3_bytes // 2).cheapest(op.operands[0])
+            if new is not None:
+                replace(op, [new])
 
 
 def _fits(op: Operation) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -28,7 +27,6 @@ NEIGHBOURS = 32     # of them that lie together
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitContractions(Pass):
     """Cuts the sums of matrix products that have too few tiles for the chip's cores.
 
@@ -36,18 +34,16 @@ class SplitContractions(Pass):
     parts: how many parts a product is cut into where it can be, whatever the database says; 0: not given.
     """
 
-    name: ClassVar[str] = "split-contractions"
     terms: int = 512
     parts: int = 0
 
     def run(self, module: Module, ctx: PassContext) -> None:
         entries = Database() if ctx.options is None else database(ctx.options.target, ctx.options.tuning)
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "dot_general":
-                    self._product(op, ctx, entries)
-                elif name_of(op) == "convolution":
-                    self._convolution(op, ctx.chip.cores)
+        for op in list(walk_ops(module)):
+            if name_of(op) == "dot_general":
+                self._product(op, ctx, entries)
+            elif name_of(op) == "convolution":
+                self._convolution(op, ctx.chip.cores)
 
     def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int) -> int:
         """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -15,7 +12,6 @@ __all__ = ["SplitGroups"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitGroups(Pass):
     """Which group a channel is in is an index of a loop over as many as a group has, which must be a number for that.
 
@@ -23,15 +19,12 @@ class SplitGroups(Pass):
     After:  ``xt.concatenate(xt.convolution(x[:, :c], w[:o/2]), xt.convolution(x[:, c:], w[o/2:])) {axis = 1}``
     """
 
-    name: ClassVar[str] = "split-groups"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in walk_ops(module):
-                if name_of(op) == "convolution" and _has_symbols(op):
-                    with at(op):
-                        new = _split(op)
-                    replace(op, [new])
+        for op in walk_ops(module):
+            if name_of(op) == "convolution" and _has_symbols(op):
+                with at(op):
+                    new = _split(op)
+                replace(op, [new])
 
 
 def _has_symbols(op: Operation) -> bool:

@@ -9,9 +9,6 @@ through both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -22,7 +19,6 @@ NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitReductions(Pass):
     """Splits reductions over several dims with few results.
 
@@ -30,15 +26,13 @@ class SplitReductions(Pass):
     results: how many results keep all cores at work without it.
     """
 
-    name: ClassVar[str] = "split-reductions"
     elements: int = 4096
     results: int = 16384
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "reduce":
-                    self._split(op)
+        for op in list(walk_ops(module)):
+            if name_of(op) == "reduce":
+                self._split(op)
 
     def _split(self, op: Operation) -> None:
         a = xt.attrs_of(op)

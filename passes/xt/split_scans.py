@@ -20,8 +20,7 @@ that is no multiple of a part is padded with the neutral element at the end. Nar
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -44,28 +43,25 @@ ROW = 4096          # elements of a part of a row
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitScans(Pass):
     """Cuts the axis of cumulative ops with few rows. part: elements that one thread walks."""
 
-    name: ClassVar[str] = "split-scans"
     part: int = 64
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) != "cumulative" or xt.attrs_of(op).kind not in COMBINE:
-                    continue
-                a, x = xt.attrs_of(op), op.operands[0]
-                dtype = xt.TensorType.of(x).dtype
-                if _in_rows(x, a.axis):
-                    with at(op):
-                        replace(op, [_rows(x, a, ctx.chip.cores)])
-                elif self._pays(op, ctx):
-                    with at(op):
-                        wide = xt.convert(x, dtype="f32") if dtype in NARROW else x
-                        y = self._scan(wide, a.kind, a.axis, a.exclusive, a.reverse)
-                        replace(op, [xt.convert(y, dtype=dtype) if dtype in NARROW else y])
+        for op in list(walk_ops(module)):
+            if name_of(op) != "cumulative" or xt.attrs_of(op).kind not in COMBINE:
+                continue
+            a, x = xt.attrs_of(op), op.operands[0]
+            dtype = xt.TensorType.of(x).dtype
+            if _in_rows(x, a.axis):
+                with at(op):
+                    replace(op, [_rows(x, a, ctx.chip.cores)])
+            elif self._pays(op, ctx):
+                with at(op):
+                    wide = xt.convert(x, dtype="f32") if dtype in NARROW else x
+                    y = self._scan(wide, a.kind, a.axis, a.exclusive, a.reverse)
+                    replace(op, [xt.convert(y, dtype=dtype) if dtype in NARROW else y])
 
     def _pays(self, op: Operation, ctx: PassContext) -> bool:
         a, kind = xt.attrs_of(op), xt.TensorType.of(op.operands[0])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -16,7 +14,6 @@ __all__ = ["TransposedConvolution"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class TransposedConvolution(Pass):
     """A transposed convolution with stride s and a window of s elements puts s x s results in the place of each input.
 
@@ -25,15 +22,12 @@ class TransposedConvolution(Pass):
             the spatial dims by a transpose
     """
 
-    name: ClassVar[str] = "transposed-convolution"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in walk_ops(module):
-                if name_of(op) == "convolution" and _disjoint(op):
-                    with at(op):
-                        new = _product(op)
-                    replace(op, [new])
+        for op in walk_ops(module):
+            if name_of(op) == "convolution" and _disjoint(op):
+                with at(op):
+                    new = _product(op)
+                replace(op, [new])
 
 
 def _disjoint(op: Operation) -> bool:

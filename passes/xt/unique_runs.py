@@ -11,8 +11,7 @@ In order of first use (``sorted = false``) a run's number is that of its first e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -31,24 +30,20 @@ AND, OR, NOT = getattr(xt, "and"), getattr(xt, "or"), getattr(xt, "not")
 
 
 @register_pass
-@dataclass(frozen=True)
 class UniqueRuns(Pass):
     """Turns unique of whole tensors into a sort and scans."""
 
-    name: ClassVar[str] = "unique-runs"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            bounds = dim_bounds(module)
-            for op in list(walk_ops(module)):
-                if name_of(op) != "unique" or not xt.attrs_of(op).flat:
-                    continue
-                count = product(xt.shape_of(op.operands[0]))
-                if xt.TensorType.of(op.operands[0]).dtype != "i1" and \
-                        (not isinstance(count, int) or SHORTEST <= count < MOST):
-                    require_countable(module, [count], bounds)
-                    with at(op):
-                        replace(op, _runs(op, count))
+        bounds = dim_bounds(module)
+        for op in list(walk_ops(module)):
+            if name_of(op) != "unique" or not xt.attrs_of(op).flat:
+                continue
+            count = product(xt.shape_of(op.operands[0]))
+            if xt.TensorType.of(op.operands[0]).dtype != "i1" and \
+                    (not isinstance(count, int) or SHORTEST <= count < MOST):
+                require_countable(module, [count], bounds)
+                with at(op):
+                    replace(op, _runs(op, count))
 
 
 def _runs(op: Operation, count: int | Expr) -> list[Value]:

@@ -13,7 +13,6 @@ pixels are shorter than a word and the sum grows by less than MOST.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -38,18 +37,14 @@ class _Plan:
 
 
 @register_pass
-@dataclass(frozen=True)
 class WidePixels(Pass):
     """Pads channels and joins pixels of convolutions whose pixels are shorter than an access to memory."""
 
-    name: ClassVar[str] = "wide-pixels"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "convolution" and (plan := _plan(op)) is not None:
-                    with at(op):
-                        replace(op, [_widened(op, plan)])
+        for op in list(walk_ops(module)):
+            if name_of(op) == "convolution" and (plan := _plan(op)) is not None:
+                with at(op):
+                    replace(op, [_widened(op, plan)])
 
 
 def _plan(op: Operation) -> _Plan | None:

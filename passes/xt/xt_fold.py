@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -41,8 +41,7 @@ class _Known:
 
 
 @register_pass
-@dataclass(frozen=True)
-class Fold(Pass):
+class XtFold(Pass):
     """Evaluates ops whose operands are constants and weights, where the result takes no more bytes than these.
 
     A result of at most `small` elements becomes an xt.constant, a larger one an xt.weight that is computed at first
@@ -56,16 +55,14 @@ class Fold(Pass):
         %t = "xt.transpose"(%w) {perm = [1, 0]} ->
     """
 
-    name: ClassVar[str] = "xt-fold"
     small: int = SMALL
     growth: int = 2
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            values: dict[Value, _Known] = {}
-            for op in walk_ops(module):
-                self._visit(op, values, ctx)
-            erase_dead(module)
+        values: dict[Value, _Known] = {}
+        for op in walk_ops(module):
+            self._visit(op, values, ctx)
+        erase_dead(module)
 
     def _visit(self, op: Operation, values: dict[Value, _Known], ctx: PassContext) -> None:
         name = name_of(op)

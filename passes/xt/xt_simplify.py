@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,15 +35,11 @@ def rule(*names: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
 
 
 @register_pass
-@dataclass(frozen=True)
-class Simplify(Pass):
+class XtSimplify(Pass):
     """Removes ops that do nothing and joins neighbours of one kind, until nothing changes."""
 
-    name: ClassVar[str] = "xt-simplify"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            apply_rules(module, RULES)
+        apply_rules(module, RULES)
 
 
 rule("reduce_window")(clipped)
