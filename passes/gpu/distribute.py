@@ -15,7 +15,6 @@ gives each iteration of its scf.forall to one thread.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from xcc import symbolic
 from xcc._mlir import Block, Module, Operation, arith_d, gpu_d, ir
@@ -32,9 +31,7 @@ from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.linalg.schedule.by_size import LAUNCHED, OF
 from xcc.passes.shared.attributes import MAY_ALIAS, PART
 from xcc.passes.walk import ops_where
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 BUFFERS = (MAY_ALIAS, SMALL, "xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
 LARGE = 512         # threads of a workgroup where there are many

@@ -11,16 +11,12 @@ and nothing else: of fewer steps than are copied ahead, what is missing are zero
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import config_int, set_int
 from xcc.passes.gpu.pipeline.rounds import PERSISTENT, rounds_problem
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 
 @register_pass

@@ -10,16 +10,12 @@ Dropped, they are read as they are needed, in the order that the code generator 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.thread.compute import AHEAD, FRAGMENTS, IN_TURN
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 NAMED = 256         # registers that an instruction can name
 OTHERS = 32         # of them for addresses

@@ -15,8 +15,6 @@ The second address is that of the store, moved: one of the load's own would hold
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, ir, owner_op
 from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -25,9 +23,7 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes, is_vector, owner
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.linalg.kernel.domain import volume
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["StreamedLines"]
 

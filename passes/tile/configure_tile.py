@@ -10,15 +10,12 @@ What the program says itself in ``xcc.config`` stays.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products

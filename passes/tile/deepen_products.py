@@ -15,16 +15,14 @@ L2 cache has both operands. It needs a loop of nothing but one product, whose op
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Attribute, Block, Module, Operation, Value, arith_d, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index
 from xcc.passes.walk import ops_where
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 MOST_STEPS = 512
 L2_PART = 4

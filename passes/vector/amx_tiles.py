@@ -18,15 +18,11 @@ chunk where all its loops agree, else before each loop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index, op
 from xcc.passes.vector.unroll.amx_match import Chain, Read, Step, chains, drop
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["AmxTiles"]
 

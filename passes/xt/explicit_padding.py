@@ -8,17 +8,13 @@ buffer, and the constant around it (stage linalg: ``tensor.pad``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.rewrite import producer
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 
 @register_pass

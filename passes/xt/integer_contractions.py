@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -43,9 +43,7 @@ from xcc.passes.xt.quant.quantised import (
 )
 from xcc.passes.xt.quant.quantised_moves import QuantisedMoves
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.weights import WeightStore
+from xcc.weights import WeightStore
 
 __all__ = ["IntegerContractions"]
 

@@ -8,7 +8,7 @@ narrow elements, that many rows of a column lie next to each other too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +29,8 @@ from xcc.passes.xt.products.product_sides import (
     turned_later,
 )
 from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
+from xcc.targets.base import Chip
 from xcc.weights import WeightStore
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
 
 __all__ = ["PackWeights"]
 

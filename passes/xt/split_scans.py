@@ -20,16 +20,13 @@ that is no multiple of a part is padded with the neutral element at the end. Nar
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
 from xcc.symbolic import product
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 __all__ = ["SplitScans"]
 

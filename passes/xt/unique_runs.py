@@ -11,17 +11,13 @@ In order of first use (``sorted = false``) a run's number is that of its first e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
+from xcc.dim_expr import Expr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import product
-
-if TYPE_CHECKING:
-    from xcc.dim_expr import Expr
 
 __all__ = ["UniqueRuns"]
 

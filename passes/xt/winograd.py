@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import NoMatch, no_match
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.passes.xt.products.panels import pack_columns, panel_width
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["Chunks", "Form", "Shape", "Winograd", "affordable", "best_chunks", "direct_seconds"]
 

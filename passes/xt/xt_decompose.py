@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Module, Operation
 from xcc.dialects.xt.base import shape_of
@@ -12,9 +12,7 @@ from xcc.passes.xt.decompose import load
 from xcc.passes.xt.decompose.attention import fused_attention, simpler_attention
 from xcc.passes.xt.decompose.build import dtype
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 FEW_QUERIES = 8
 WIDEST = 256        # features that a tile of attention holds

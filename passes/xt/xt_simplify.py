@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +13,10 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of
 from xcc.dialects.xt.types import TensorType, is_float
+from xcc.dim_expr import Expr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import apply_rules, name_of, producer, same_type
 from xcc.passes.xt.products.clip_windows import clipped
-
-if TYPE_CHECKING:
-    from xcc.dim_expr import Expr
 
 RULES: dict[str, list[Callable[[Any], Any]]] = {}
 

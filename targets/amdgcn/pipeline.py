@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from xcc.options import CompileOptions
 from xcc.passes.base import parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.base import Chip, chip_of
 from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread_stage
-
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
 
 __all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "thread_stages"]
 

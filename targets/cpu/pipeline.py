@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from xcc.options import CompileOptions
 from xcc.passes.base import Pass, get_pass, parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.front import whole_pipeline
-
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
 
 SINGLE = 48         # operations in the time of an element of a gather: vectors of two units for a cycle and a half
 LAUNCH = 10000      # operations in the 0.1 us of a call of a kernel

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from xcc.options import CompileOptions
 from xcc.passes.base import parse_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
 from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread_stage
-
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
 
 
 def gpu_stages() -> tuple[Stage, ...]:

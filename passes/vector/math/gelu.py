@@ -13,15 +13,13 @@ look up one of 16 numbers a lane take a shorter polynomial of tables (gelu_table
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.lanes import Lanes, has_instruction
 from xcc.passes.shared.patterns import only_user, product, splat_of
 from xcc.passes.vector.math import gelu_table
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["fuse_gelu"]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.shared.packing import ROWS_PART, STACK, TURNED, panel_steps
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import producer
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["MANY_ROWS", "before_transpose", "by_rows", "in_place", "scaled_channels", "turned_later"]
 

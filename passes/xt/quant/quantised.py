@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.passes.xt.graph.match import array_of, dims_of, dtype_of, only_user
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
-    from xcc.weights import WeightStore
+from xcc.targets.base import Chip
+from xcc.weights import WeightStore
 
 __all__ = ["MOVES", "Quantised", "Signs", "divided", "flat", "is_constant", "is_per_tensor", "number_of", "quantised",
            "rebuilt", "same_numbers", "shift", "with_sign"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from xcc._mlir import Operation, Value
@@ -21,9 +19,7 @@ from xcc.passes.xt.quant.quantised import (
     shift,
     with_sign,
 )
-
-if TYPE_CHECKING:
-    from xcc.weights import WeightStore
+from xcc.weights import WeightStore
 
 __all__ = ["QuantisedMoves"]
 
