@@ -44,7 +44,6 @@ class Contract(TileOp, name="contract"):
     acc = operand()
     unsigned = integers(())
 
-    @staticmethod
     def infer(a: Attrs, x: TileType, y: TileType, acc: TileType) -> TileType:
         if x.rank < 2 or x.rank != y.rank or x.rank != acc.rank or x.shape[:-2] != y.shape[:-2] \
                 or x.shape[-1] != y.shape[-2] or acc.shape != (*x.shape[:-1], y.shape[-1]):
@@ -55,7 +54,6 @@ class Contract(TileOp, name="contract"):
             raise InferError(f"products of {x.dtype} are not summed in {acc.dtype}")
         return acc
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, y: Array, acc: Array) -> Array:
         pair = [v.view(f"u{v.dtype.name}") if i in a.unsigned else v for i, v in enumerate((x, y))]
         wide = acc.dtype if acc.dtype.kind in "iu" or acc.dtype.itemsize >= 4 else np.dtype(np.float32)
@@ -72,12 +70,10 @@ class Reduce(TileOp, name="reduce"):
     kind = text(choices=KINDS)
     axes = integers(None)
 
-    @staticmethod
     def normalize(a: Attrs, x: TileType) -> None:
         axes = range(x.rank) if a.axes is None else a.axes
         a.axes = tuple(sorted({axis_of(d, x.rank) for d in axes}))
 
-    @staticmethod
     def infer(a: Attrs, x: TileType) -> TileType:
         check_kind(a.kind, x.dtype)
         axes = {axis_of(d, x.rank) for d in a.axes}
@@ -85,7 +81,6 @@ class Reduce(TileOp, name="reduce"):
             raise InferError("no axis to reduce along")
         return x.with_shape([n for d, n in enumerate(x.shape) if d not in axes])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         with np.errstate(all="ignore"):
             y = _signless(a.kind, _wide(x))
@@ -102,11 +97,9 @@ class Scan(TileOp, name="scan"):
     reverse = boolean(False)
     exclusive = boolean(False)
 
-    @staticmethod
     def normalize(a: Attrs, x: TileType) -> None:
         a.axis = axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TileType) -> TileType:
         check_kind(a.kind, x.dtype)
         if not x.shape:
@@ -114,7 +107,6 @@ class Scan(TileOp, name="scan"):
         axis_of(a.axis, x.rank)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         y = np.moveaxis(_signless(a.kind, _wide(x)), a.axis, 0)
         y = y[::-1] if a.reverse else y
@@ -170,16 +162,13 @@ class ReduceBy(_Combining, TileOp, name="reduce_by"):
     result_names = ("results",)
     variadic_results = True
 
-    @staticmethod
     def normalize(a: Attrs, xs: tuple[TileType, ...]) -> None:
         a.axis = axis_of(a.axis, _same_shapes(xs).rank)
 
-    @staticmethod
     def infer(a: Attrs, xs: tuple[TileType, ...]) -> tuple[TileType, ...]:
         axis = axis_of(a.axis, _same_shapes(xs).rank)
         return tuple(x.with_shape([n for d, n in enumerate(x.shape) if d != axis]) for x in xs)
 
-    @staticmethod
     def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> tuple[Array, ...]:
         parts = [[np.take(x, i, a.axis) for x in xs] for i in range(xs[0].shape[a.axis])]
         while len(parts) > 1:
@@ -197,16 +186,13 @@ class ScanBy(_Combining, TileOp, name="scan_by"):
     result_names = ("results",)
     variadic_results = True
 
-    @staticmethod
     def normalize(a: Attrs, xs: tuple[TileType, ...]) -> None:
         a.axis = axis_of(a.axis, _same_shapes(xs).rank)
 
-    @staticmethod
     def infer(a: Attrs, xs: tuple[TileType, ...]) -> tuple[TileType, ...]:
         axis_of(a.axis, _same_shapes(xs).rank)
         return tuple(xs)
 
-    @staticmethod
     def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> tuple[Array, ...]:
         count = xs[0].shape[a.axis]
         order = range(count - 1, -1, -1) if a.reverse else range(count)
@@ -227,7 +213,6 @@ class Sort(TileOp, name="sort"):
     result_names = ("sorted",)
     variadic_results = True
 
-    @staticmethod
     def infer(a: Attrs, words: tuple[TileType, ...]) -> tuple[TileType, ...]:
         x = _same_shapes(words)
         for w in words:
@@ -238,7 +223,6 @@ class Sort(TileOp, name="sort"):
             raise InferError(f"keep = {keep} is no power of two up to {x.shape[1]}")
         return tuple(w.with_shape([w.shape[0], keep]) for w in words)
 
-    @staticmethod
     def evaluate(a: Attrs, words: Any) -> tuple[Array, ...]:
         order = np.lexsort(tuple(reversed(words)), axis=1)
         return tuple(np.take_along_axis(w, order, 1)[:, :a.keep or w.shape[1]] for w in words)
@@ -258,14 +242,12 @@ class Accumulate(TileOp, name="accumulate"):
     limit = integer()
     stride = integer()
 
-    @staticmethod
     def infer(a: Attrs, memory: TileType, places: TileType, updates: TileType) -> None:
         if not memory.is_buffer or memory.rank != 1 or memory.dtype != updates.dtype:
             raise InferError(f"the memory is {memory}; one dim of {updates.dtype} is needed")
         if places.shape != updates.shape or places.rank != 2 or places.dtype != "i32":
             raise InferError(f"places are {places} for the updates {updates}; i32 [n, columns] of one shape are needed")
 
-    @staticmethod
     def evaluate(a: Attrs, memory: Array, places: Array, updates: Array) -> None:
         for row, column in np.ndindex(places.shape):
             if places[row, column] >= 0:

@@ -21,8 +21,9 @@ BUILDERS: dict[str, Callable[..., Any]] = {}
 PREFIX = "tile."
 
 
-class TileOp:
-    """What an op declares and means. A subclass declares fields (`xcc.dialects.xt.fields`) and defines:
+class TileOp(Attrs):
+    """What an op declares and means. A subclass declares fields (`xcc.dialects.xt.fields`) and defines, as methods of
+    attributes:
 
     - ``normalize(a, *types)``: fills defaults that depend on operands and makes axes non-negative, when building;
     - ``infer(a, *types)``: the result TileType, or a tuple of them; raises InferError;
@@ -56,19 +57,15 @@ class TileOp:
         OPS[name] = cls
         BUILDERS[name] = _builder(cls, name)
 
-    @staticmethod
     def normalize(a: Attrs, *types: Any) -> None:
         """Completes the attributes before they are stored."""
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> Any:
         raise NotImplementedError
 
-    @staticmethod
     def evaluate(a: Attrs, *arrays: Any) -> Any:
         raise NotImplementedError
 
-    @staticmethod
     def places(a: Attrs, *arrays: Any) -> Any:
         raise NotImplementedError
 

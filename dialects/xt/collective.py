@@ -41,7 +41,7 @@ def mesh_attribute(mesh: Mesh) -> Attribute:
                              for name, size in mesh.axes])
 
 
-class _Collective:
+class _Collective(Attrs):
     """What they share: one operand, the axes; a dead one stays, as the other ranks wait for it."""
 
     access = "control"
@@ -66,7 +66,6 @@ class _Collective:
         outside = next((p for p in places if not 0 <= p < count), None)
         return None if outside is None else f"place {outside} is not in a group of {count}"
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         raise UserError("what ranks do together is evaluated for all of them at once: interpret_ranks")
 
@@ -91,7 +90,6 @@ class AllReduce(_Collective, XtOp, name="all_reduce"):
     axes = texts()
     combine = text("add", tuple(COMBINE))
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         _check_combine(x, a.combine)
         return x
@@ -105,11 +103,9 @@ class AllGather(_Collective, XtOp, name="all_gather"):
     dim = integer(0)
     ranks = integer()
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.dim = axis_of(a.dim, x.rank, "dim")
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         dim = axis_of(a.dim, x.rank, "dim")
         if not x.rank:
@@ -126,11 +122,9 @@ class ReduceScatter(_Collective, XtOp, name="reduce_scatter"):
     ranks = integer()
     combine = text("add", tuple(COMBINE))
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.dim = axis_of(a.dim, x.rank, "dim")
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         _check_combine(x, a.combine)
         dim = axis_of(a.dim, x.rank, "dim")
@@ -147,11 +141,9 @@ class AllToAll(_Collective, XtOp, name="all_to_all"):
     concat = integer(0)
     ranks = integer()
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.split, a.concat = axis_of(a.split, x.rank, "split"), axis_of(a.concat, x.rank, "concat")
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         shape = list(x.shape)
         shape[axis_of(a.split, x.rank, "split")] = _divided(shape[a.split], a.ranks, f"dim {a.split}")
@@ -166,7 +158,6 @@ class Permute(_Collective, XtOp, name="permute"):
     axes = texts()
     pairs = integers()
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         sources, targets = a.pairs[::2], a.pairs[1::2]
         if len(a.pairs) % 2 or any(len(set(s)) != len(s) for s in (sources, targets)):
@@ -181,7 +172,6 @@ class CollectiveBroadcast(_Collective, XtOp, name="collective_broadcast"):
     axes = texts()
     root = integer(0)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return x
 

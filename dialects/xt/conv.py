@@ -40,14 +40,12 @@ class Convolution(XtOp, name="convolution"):
     dtype = dtype(None)
     access = "contraction"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, w: TensorType) -> None:
         a.dtype = a.dtype or x.dtype
         for name, value in (("strides", 1), ("low", 0), ("high", 0), ("lhs_dilation", 1), ("rhs_dilation", 1)):
             if getattr(a, name) is None:
                 setattr(a, name, (value,) * (x.rank - 2))
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, w: TensorType) -> TensorType:
         if is_float(x.dtype) != is_float(w.dtype) or is_float(x.dtype) != is_float(a.dtype):
             raise InferError(f"cannot convolve {x.dtype} with {w.dtype} into {a.dtype}")
@@ -74,7 +72,6 @@ class Convolution(XtOp, name="convolution"):
         full = (batch, out_channels, *shape) if a.layout == "NCHW" else (batch, *shape, out_channels)
         return TensorType(full, a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, w: Array) -> Array:
         wide = accumulator(a.dtype)
         last = x.ndim - 1

@@ -92,7 +92,7 @@ def _define_unary(name: str, kind: str, meaning: str, function: Callable[..., An
         return n.same_type(function, x)
 
     body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}. Same shape.", "x": operand(),
-            "access": "pointwise", "infer": staticmethod(infer), "evaluate": staticmethod(evaluate),
+            "access": "pointwise", "infer": infer, "evaluate": evaluate,
             "__module__": __name__}
     new_class(name.title().replace("_", ""), (XtOp,), {"name": name}, lambda namespace: namespace.update(body))
 
@@ -107,8 +107,8 @@ def _define_binary(name: str, kind: str, meaning: str, function: Callable[..., A
         return n.same_type(function, lhs, rhs)
 
     body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}; shapes broadcast as in numpy.",
-            "a": operand(), "b": operand(), "access": "pointwise", "infer": staticmethod(infer),
-            "evaluate": staticmethod(evaluate), "__module__": __name__}
+            "a": operand(), "b": operand(), "access": "pointwise", "infer": infer,
+            "evaluate": evaluate, "__module__": __name__}
     new_class(name.title().replace("_", ""), (XtOp,), {"name": name}, lambda namespace: namespace.update(body))
 
 
@@ -129,11 +129,9 @@ class IsNan(XtOp, name="is_nan"):
     x = operand()
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return _to_bool(x)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.isnan(x)
 
@@ -146,11 +144,9 @@ class IsInf(XtOp, name="is_inf"):
     detect_negative = boolean(True)
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return _to_bool(x)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         zero = np.zeros((), x.dtype)
         return np.isinf(x) & (((x > zero) & a.detect_positive) | ((x < zero) & a.detect_negative))
@@ -162,11 +158,9 @@ class IsFinite(XtOp, name="is_finite"):
     x = operand()
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return _to_bool(x)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.isfinite(x)
 
@@ -179,12 +173,10 @@ class Compare(XtOp, name="compare"):
     direction = text(choices=tuple(DIRECTIONS))
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
         same_dtype(lhs, rhs)
         return TensorType(broadcast_shapes(lhs.shape, rhs.shape), "i1")
 
-    @staticmethod
     def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         return DIRECTIONS[a.direction](lhs, rhs)
 
@@ -197,13 +189,11 @@ class Select(XtOp, name="select"):
     b = operand()
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, pred: TensorType, x: TensorType, y: TensorType) -> TensorType:
         if pred.dtype != "i1":
             raise InferError(f"the predicate is {pred.dtype}, not i1")
         return TensorType(broadcast_shapes(pred.shape, x.shape, y.shape), same_dtype(x, y))
 
-    @staticmethod
     def evaluate(a: Attrs, pred: Array, x: Array, y: Array) -> Array:
         return np.where(pred, x, y)
 
@@ -220,11 +210,9 @@ class Convert(XtOp, name="convert"):
     saturate = boolean(False)
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return x.with_dtype(a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return cast(x, a.dtype, a.saturate)
 
@@ -236,13 +224,11 @@ class Bitcast(XtOp, name="bitcast"):
     dtype = dtype()
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if width(x.dtype) != width(a.dtype):
             raise InferError(f"{x.dtype} and {a.dtype} differ in width")
         return x.with_dtype(a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.ascontiguousarray(x).view(numpy_dtype(a.dtype)).reshape(x.shape)
 

@@ -53,11 +53,9 @@ class Gather(XtOp, name="gather"):
     batch_dims = integer(0)
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, indices: TensorType) -> None:
         a.axis = axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType) -> TensorType:
         check_indices(indices)
         axis = axis_of(a.axis, x.rank)
@@ -66,11 +64,9 @@ class Gather(XtOp, name="gather"):
         _check_batch(a.batch_dims, x, indices)
         return x.with_shape([*x.shape[:axis], *indices.shape[a.batch_dims:], *x.shape[axis + 1:]])
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType, indices: TensorType) -> Sequence[int]:
         return (a.axis,)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array) -> Array:
         index = wrapped(indices, x.shape[a.axis])
         if not a.batch_dims:
@@ -103,7 +99,6 @@ class GatherNd(XtOp, name="gather_nd"):
     batch_dims = integer(0)
     access = "movement"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType) -> TensorType:
         check_indices(indices)
         depth = indices.shape[-1] if indices.rank else None
@@ -112,13 +107,11 @@ class GatherNd(XtOp, name="gather_nd"):
         _check_batch(a.batch_dims, x, indices)
         return x.with_shape([*indices.shape[:-1], *x.shape[a.batch_dims + depth:]])
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType, indices: TensorType) -> Sequence[int]:
         depth = indices.shape[-1]
         assert isinstance(depth, int)
         return range(a.batch_dims, a.batch_dims + depth)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array) -> Array:
         positions = _tuple_positions(x, indices, a.batch_dims)
         return x[positions] if positions else np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
@@ -132,11 +125,9 @@ class GatherElements(XtOp, name="gather_elements"):
     axis = integer(0)
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, indices: TensorType) -> None:
         a.axis = axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType) -> TensorType:
         check_indices(indices)
         axis_of(a.axis, x.rank)
@@ -145,11 +136,9 @@ class GatherElements(XtOp, name="gather_elements"):
         _check_box(a.axis, x, indices)
         return x.with_shape(indices.shape)
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType, indices: TensorType) -> Sequence[int]:
         return (a.axis,)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array) -> Array:
         box = x[tuple(slice(None) if d == a.axis else slice(0, n) for d, n in enumerate(indices.shape))]
         return np.take_along_axis(box, wrapped(indices, x.shape[a.axis]), a.axis)
@@ -188,11 +177,9 @@ class ScatterElements(XtOp, name="scatter_elements"):
     reduction = text("none", REDUCTIONS)
     access = "opaque"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> None:
         a.axis = axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         check_indices(indices)
         same_dtype(x, updates)
@@ -205,7 +192,6 @@ class ScatterElements(XtOp, name="scatter_elements"):
         _check_box(a.axis, x, updates)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array, updates: Array) -> Array:
         positions: list[Array] = list(np.indices(updates.shape))
         positions[a.axis] = np.broadcast_to(wrapped(indices, x.shape[a.axis]), updates.shape)
@@ -221,7 +207,6 @@ class ScatterNd(XtOp, name="scatter_nd"):
     reduction = text("none", REDUCTIONS)
     access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         check_indices(indices)
         same_dtype(x, updates)
@@ -233,6 +218,5 @@ class ScatterNd(XtOp, name="scatter_nd"):
             raise InferError(f"updates are {shape_text(updates.shape)}, not {shape_text(want)}")
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array, updates: Array) -> Array:
         return scatter_into(x, _tuple_positions(x, indices, 0), updates, a.reduction)

@@ -38,15 +38,13 @@ class Stretch(XtOp, name="stretch"):
     times = integer()
     size = dims()
     access = "movement"
-    normalize = staticmethod(_normalize)
+    normalize = _normalize
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if a.times < 1:
             raise InferError(f"every element {a.times} times")
         return x.with_shape(_resized(a, x, a.times))
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         return np.take(x, np.arange(*static_dims(a.size, "size")) // a.times, a.axis)
 
@@ -62,9 +60,8 @@ class Unpack(XtOp, name="unpack"):
     size = dims()
     dtype = dtype()
     access = "movement"
-    normalize = staticmethod(_normalize)
+    normalize = _normalize
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if x.dtype != "ui8":
             raise InferError(f"takes ui8, not {x.dtype}")
@@ -72,7 +69,6 @@ class Unpack(XtOp, name="unpack"):
             raise InferError(f"makes numbers of 4 or 2 bits, not {a.dtype}")
         return TensorType(_resized(a, x, per_byte(a.dtype)), a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         bits, index = width(a.dtype), np.arange(*static_dims(a.size, "size"))
         shifts = (index % per_byte(a.dtype) * bits).astype(np.uint8)

@@ -35,16 +35,13 @@ class Softmax(XtOp, name="softmax"):
     axis = integer(-1)
     access = "composite"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.axis = axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         axis_of(a.axis, x.rank)
         return check_float(x)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         def f(v: Array) -> Array:
             e = exp(v - v.max(a.axis, keepdims=True, initial=-np.inf))
@@ -59,10 +56,9 @@ class LogSoftmax(XtOp, name="log_softmax"):
     x = operand()
     axis = integer(-1)
     access = "composite"
-    normalize = staticmethod(Softmax.normalize)
-    infer = staticmethod(Softmax.infer)
+    normalize = Softmax.normalize
+    infer = Softmax.infer
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         def f(v: Array) -> Array:
             y = v - v.max(a.axis, keepdims=True, initial=-np.inf)
@@ -84,11 +80,9 @@ class LayerNorm(XtOp, name="layer_norm"):
     eps = number(1e-5)
     access = "composite"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, scale: TensorType | None, bias: TensorType | None) -> None:
         a.axes = tuple(sorted({axis_of(d, x.rank) for d in a.axes}))
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, scale: TensorType | None, bias: TensorType | None) -> TensorType:
         check_float(x)
         for d in a.axes:
@@ -97,7 +91,6 @@ class LayerNorm(XtOp, name="layer_norm"):
         check_fits("bias", bias, x)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, scale: Array, bias: Array | None) -> Array:
         def f(v: Array) -> Array:
             y = v - v.mean(a.axes, keepdims=True)
@@ -121,11 +114,9 @@ class RmsNorm(XtOp, name="rms_norm"):
     eps = number(1e-5)
     access = "composite"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, scale: TensorType | None) -> None:
         a.axes = tuple(sorted({axis_of(d, x.rank) for d in a.axes}))
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, scale: TensorType | None) -> TensorType:
         check_float(x)
         for d in a.axes:
@@ -133,7 +124,6 @@ class RmsNorm(XtOp, name="rms_norm"):
         check_fits("scale", scale, x)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, scale: Array) -> Array:
         return in_float(lambda v: _scaled(v / np.sqrt((v * v).mean(a.axes, keepdims=True) + a.eps), scale, None), x)
 
@@ -151,7 +141,6 @@ class GroupNorm(XtOp, name="group_norm"):
     eps = number(1e-5)
     access = "composite"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, scale: TensorType | None, bias: TensorType | None) -> TensorType:
         check_float(x)
         if x.rank < 2:
@@ -164,7 +153,6 @@ class GroupNorm(XtOp, name="group_norm"):
                 raise InferError(f"{what} is {t}, not {x.dtype}[{channels}]")
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, scale: Array, bias: Array | None) -> Array:
         def f(v: Array) -> Array:
             grouped = v.reshape(v.shape[0], a.groups, math.prod(v.shape[1:]) // a.groups)
@@ -186,11 +174,9 @@ class Lrn(XtOp, name="lrn"):
     bias = number(1.0)
     access = "composite"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return check_float(x)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         def f(v: Array) -> Array:
             low, high = (a.size - 1) // 2, a.size // 2

@@ -35,8 +35,8 @@ OPS: dict[str, type["OpDefinition"]] = {}          # by the name in Python and i
 BUILDERS: dict[str, Callable[..., Any]] = {}
 
 
-class OpDefinition:
-    """What an op declares and means. A subclass declares fields (see `fields`) and defines:
+class OpDefinition(Attrs):
+    """What an op declares and means. A subclass declares fields (see `fields`) and defines, as methods of attributes:
 
     - ``normalize(a, *types)``: fills defaults that depend on operands and makes axes non-negative, when building;
     - ``infer(a, *types)``: the result TensorType, or a tuple of them; raises InferError;
@@ -59,19 +59,15 @@ class OpDefinition:
     variadic_results = False
     OPERATION_NAME = ""
 
-    @staticmethod
     def normalize(a: Attrs, *types: Any) -> None:
         """Completes the attributes before they are stored."""
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> Any:
         raise NotImplementedError
 
-    @staticmethod
     def evaluate(a: Attrs, *arrays: Any) -> Any:
         raise NotImplementedError
 
-    @staticmethod
     def sampled(a: Attrs, *types: Any) -> Sequence[int]:
         return ()
 

@@ -68,11 +68,9 @@ class RandomUniform(XtOp, name="random_uniform"):
     dtype = dtype("f32")
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, seed: TensorType | None, offset: TensorType | None) -> TensorType:
         return _check_words(a, seed, offset)
 
-    @staticmethod
     def evaluate(a: Attrs, seed: Array, offset: Array) -> Array:
         shape = static_dims(a.shape, "shape")
         u = unit(_words(a, seed, offset)[0])
@@ -92,11 +90,9 @@ class RandomNormal(XtOp, name="random_normal"):
     dtype = dtype("f32")
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, seed: TensorType | None, offset: TensorType | None) -> TensorType:
         return _check_words(a, seed, offset)
 
-    @staticmethod
     def evaluate(a: Attrs, seed: Array, offset: Array) -> Array:
         shape = static_dims(a.shape, "shape")
         first, second = _words(a, seed, offset)

@@ -140,15 +140,12 @@ class Lstm(XtOp, name="lstm"):
     access = "composite"
     result_names = ("all", "last_h", "last_c")
 
-    @staticmethod
     def normalize(a: Attrs, *types: TensorType | None) -> None:
         complete_activations(a, ("sigmoid", "tanh", "tanh"))
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> tuple[TensorType, ...]:
         return check_types(a, 4, 2, *types)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None, h0: Array | None,
                  c0: Array | None, p: Array | None) -> tuple[Array, ...]:
         def f(x: Array, w: Array, r: Array, b: Array | None, h0: Array | None, c0: Array | None,
@@ -194,15 +191,12 @@ class Gru(XtOp, name="gru"):
     access = "composite"
     result_names = ("all", "last_h")
 
-    @staticmethod
     def normalize(a: Attrs, *types: TensorType | None) -> None:
         complete_activations(a, ("sigmoid", "tanh"))
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> tuple[TensorType, ...]:
         return check_types(a, 3, 1, *types)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None,
                  h0: Array | None) -> tuple[Array, ...]:
         def f(x: Array, w: Array, r: Array, b: Array | None, h0: Array | None) -> tuple[Array, ...]:
@@ -242,15 +236,12 @@ class Rnn(XtOp, name="rnn"):
     access = "composite"
     result_names = ("all", "last_h")
 
-    @staticmethod
     def normalize(a: Attrs, *types: TensorType | None) -> None:
         complete_activations(a, ("tanh",))
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> tuple[TensorType, ...]:
         return check_types(a, 1, 1, *types)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None,
                  h0: Array | None) -> tuple[Array, ...]:
         def f(x: Array, w: Array, r: Array, b: Array | None, h0: Array | None) -> tuple[Array, ...]:

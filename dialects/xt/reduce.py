@@ -57,18 +57,15 @@ class Reduce(XtOp, name="reduce"):
     keepdims = boolean(False)
     access = "reduction"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         axes = range(x.rank) if a.axes is None else a.axes
         a.axes = tuple(sorted({axis_of(d, x.rank) for d in axes}))
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         check_kind(a.kind, x.dtype)
         axes = {axis_of(d, x.rank) for d in a.axes}
         return x.with_shape([1 if d in axes else n for d, n in enumerate(x.shape) if a.keepdims or d not in axes])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return reduce_array(a.kind, x, a.axes, a.keepdims)
 
@@ -86,21 +83,17 @@ class ArgReduce(XtOp, name="arg_reduce"):
     select_last = boolean(False)
     access = "composite"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.axis = axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         axis = axis_of(a.axis, x.rank)
         shape = [1 if d == axis else n for d, n in enumerate(x.shape) if a.keepdims or d != axis]
         return TensorType(tuple(shape), "i64")
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType) -> Sequence[int]:
         return (a.axis,)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         wide = x.astype(np.float32) if dtype_name(x.dtype) in NARROW else x
         pick = np.argmax if a.kind == "argmax" else np.argmin
@@ -126,13 +119,11 @@ class ReduceWindow(XtOp, name="reduce_window"):
     dilations = integers(None)
     access = "window"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         for name, value in (("strides", 1), ("low", 0), ("high", 0), ("dilations", 1)):
             if getattr(a, name) is None:
                 setattr(a, name, (value,) * x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         check_kind(a.kind, x.dtype)
         for what in ("window", "strides", "low", "high", "dilations"):
@@ -144,7 +135,6 @@ class ReduceWindow(XtOp, name="reduce_window"):
                 raise InferError(f"window {a.window[d]} does not fit into dim {d} of size {x.shape[d]}")
         return x.with_shape(shape)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         views = windows(x, a, neutral(a.kind, dtype_name(x.dtype)))
         return reduce_array(a.kind, views, tuple(range(x.ndim, 2 * x.ndim)))
@@ -182,20 +172,17 @@ class MaxPoolWithIndices(XtOp, name="max_pool_with_indices"):
     access = "opaque"
     result_names = ("values", "indices")
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         for name, value in (("strides", 1), ("low", 0), ("high", 0), ("dilations", 1)):
             if getattr(a, name) is None:
                 setattr(a, name, (value,) * (x.rank - 2))
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
         check_rank("window", a.window, x.rank - 2)
         rows = zip(x.shape[2:], a.window, a.strides, a.low, a.high, a.dilations, strict=True)
         out = x.with_shape([*x.shape[:2], *(window_size(*row) for row in rows)])
         return out, out.with_dtype("i64")
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> tuple[Array, Array]:
         spatial = x.shape[2:]
         flat: Any = np.arange(int(np.prod(spatial)), dtype=np.int64)
@@ -226,11 +213,9 @@ class Cumulative(XtOp, name="cumulative"):
     reverse = boolean(False)
     access = "opaque"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.axis = axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         axis_of(a.axis, x.rank)
         if a.kind == "logsumexp":
@@ -240,7 +225,6 @@ class Cumulative(XtOp, name="cumulative"):
             check_kind(a.kind, x.dtype)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         dtype = dtype_name(x.dtype)
         y = np.moveaxis(x.astype(np.float32) if dtype in NARROW else x, a.axis, 0)

@@ -39,11 +39,9 @@ class Resize(XtOp, name="resize"):
     roi = numbers(())
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.scales = (0.0,) * x.rank if a.scales is None else a.scales
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         check_rank("shape", a.shape, x.rank)
         check_rank("scales", a.scales, x.rank)
@@ -53,11 +51,9 @@ class Resize(XtOp, name="resize"):
             raise InferError(f"mode {a.mode} does not take {x.dtype}")
         return x.with_shape(a.shape)
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType) -> Sequence[int]:
         return [d for d, n in enumerate(a.shape) if resized(a, d, x.shape[d], n)]
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         shape = static_dims(a.shape, "shape")
         exact = x if a.mode == "nearest" else x.astype(np.float64)

@@ -33,13 +33,11 @@ class Reshape(XtOp, name="reshape"):
     shape = dims()
     access = "view"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if not same_dims(symbolic.product(x.shape), symbolic.product(a.shape)):
             raise InferError(f"cannot reshape {shape_text(x.shape)} to {shape_text(a.shape)}")
         return x.with_shape(a.shape)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.reshape(x, static_dims(a.shape, "shape"))
 
@@ -51,14 +49,12 @@ class Broadcast(XtOp, name="broadcast"):
     shape = dims()
     access = "movement"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         merged = broadcast_shapes(x.shape, a.shape)
         if len(merged) != len(a.shape) or not all(map(same_dims, merged, a.shape)):
             raise InferError(f"{shape_text(x.shape)} does not broadcast to {shape_text(a.shape)}")
         return x.with_shape(a.shape)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.broadcast_to(x, static_dims(a.shape, "shape"))
 
@@ -70,18 +66,15 @@ class Transpose(XtOp, name="transpose"):
     perm = integers(None)
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         perm = range(x.rank - 1, -1, -1) if a.perm is None else a.perm
         a.perm = tuple(axis_of(p, x.rank, "perm entry") for p in perm)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if sorted(a.perm) != list(range(x.rank)):
             raise InferError(f"perm {list(a.perm)} is no permutation of {x.rank} dims")
         return x.with_shape([x.shape[p] for p in a.perm])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.transpose(x, a.perm)
 
@@ -101,11 +94,9 @@ class Pad(XtOp, name="pad"):
     value = number(0.0)
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.interior = (0,) * x.rank if a.interior is None else a.interior
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         for what in ("low", "high", "interior"):
             check_rank(what, getattr(a, what), x.rank)
@@ -119,11 +110,9 @@ class Pad(XtOp, name="pad"):
             out.append(size)
         return x.with_shape(out)
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType) -> Sequence[int]:
         return [d for d in range(x.rank) if a.mode != "constant" and (a.low[d] != 0 or a.high[d] != 0)]
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         low, high = static_dims(a.low, "low"), static_dims(a.high, "high")
         if a.mode != "constant":
@@ -148,13 +137,11 @@ class Concatenate(ListOp, name="concatenate"):
     axis = integer()
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs, xs: Sequence[TensorType]) -> None:
         if not xs:
             raise InferError("takes at least one operand")
         a.axis = axis_of(a.axis, xs[0].rank)
 
-    @staticmethod
     def infer(a: Attrs, xs: Sequence[TensorType]) -> TensorType:
         same_dtype(*xs)
         first = xs[0]
@@ -169,7 +156,6 @@ class Concatenate(ListOp, name="concatenate"):
                 shape[d] = merged
         return first.with_shape(shape)
 
-    @staticmethod
     def evaluate(a: Attrs, xs: Sequence[Any]) -> Array:
         return np.concatenate(xs, a.axis)
 
@@ -181,17 +167,14 @@ class Reverse(XtOp, name="reverse"):
     axes = integers()
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.axes = tuple(axis_of(d, x.rank) for d in a.axes)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         for d in a.axes:
             axis_of(d, x.rank)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.flip(x, a.axes)
 
@@ -204,16 +187,13 @@ class Iota(XtOp, name="iota"):
     dtype = dtype("i64")
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs) -> None:
         a.axis = axis_of(a.axis, len(a.shape))
 
-    @staticmethod
     def infer(a: Attrs) -> TensorType:
         axis_of(a.axis, len(a.shape))
         return TensorType(a.shape, a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs) -> Array:
         shape = static_dims(a.shape, "shape")
         line = np.arange(shape[a.axis]).astype(numpy_dtype(a.dtype))

@@ -26,11 +26,9 @@ class Dft(XtOp, name="dft"):
     onesided = boolean(False)
     access = "composite"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.axis = axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         check_float(x)
         if x.rank < 2 or x.shape[-1] not in (1, 2) or axis_of(a.axis, x.rank) == x.rank - 1:
@@ -41,7 +39,6 @@ class Dft(XtOp, name="dft"):
         size = floordiv(n, 2) + 1 if a.onesided else n
         return x.with_shape([*(size if d == a.axis else m for d, m in enumerate(x.shape[:-1])), 2])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         def f(v: Array) -> Array:
             rows = np.moveaxis(v, a.axis, -2)

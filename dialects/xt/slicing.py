@@ -27,11 +27,9 @@ class Slice(XtOp, name="slice"):
     strides = integers(None)
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.strides = (1,) * x.rank if a.strides is None else a.strides
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         for what in ("starts", "limits", "strides"):
             check_rank(what, getattr(a, what), x.rank)
@@ -44,7 +42,6 @@ class Slice(XtOp, name="slice"):
         return x.with_shape([ceildiv(high - low, step)
                              for low, high, step in zip(a.starts, a.limits, a.strides, strict=True)])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         starts, limits = static_dims(a.starts, "starts"), static_dims(a.limits, "limits")
         return x[tuple(slice(s, e, t) for s, e, t in zip(starts, limits, a.strides, strict=True))]
@@ -70,7 +67,6 @@ class DynamicSlice(XtOp, name="dynamic_slice"):
     sizes = dims()
     access = "movement"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, starts: Sequence[TensorType]) -> TensorType:
         _check_starts(starts, x.rank)
         check_rank("sizes", a.sizes, x.rank)
@@ -78,7 +74,6 @@ class DynamicSlice(XtOp, name="dynamic_slice"):
             raise InferError(f"a box of {shape_text(a.sizes)} is larger than {shape_text(x.shape)}")
         return x.with_shape(a.sizes)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, starts: Sequence[Array]) -> Array:
         return x[_clamped(x, starts, static_dims(a.sizes, "sizes"))]
 
@@ -91,14 +86,12 @@ class DynamicUpdateSlice(XtOp, name="dynamic_update_slice"):
     starts = variadic()
     access = "movement"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, update: TensorType, starts: Sequence[TensorType]) -> TensorType:
         same_dtype(x, update)
         check_rank("update", update.shape, x.rank)
         _check_starts(starts, x.rank)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, update: Array, starts: Sequence[Array]) -> Array:
         out = np.array(x)
         out[_clamped(x, starts, update.shape)] = update
