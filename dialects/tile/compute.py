@@ -8,9 +8,8 @@ import numpy as np
 from xcc._mlir import Operation
 from xcc.dialects.tile.op import Attrs, InferError, TileOp
 from xcc.dialects.tile.types import TileType, is_float, is_integer
-from xcc.dialects.xt.fields import boolean, integer, integers, operand, region, text, variadic
+from xcc.dialects.xt.fields import axes, axis, boolean, integer, integers, operand, region, text, variadic
 from xcc.dialects.xt.numeric import Array
-from xcc.dialects.xt.reading import axis_of
 
 KINDS = ("sum", "prod", "max", "min", "umax", "umin", "and", "or", "xor")
 _NUMPY: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
@@ -68,18 +67,13 @@ class Reduce(TileOp, name="reduce"):
 
     x = operand()
     kind = text(choices=KINDS)
-    axes = integers(None)
-
-    def normalize(a: Attrs, x: TileType) -> None:
-        axes = range(x.rank) if a.axes is None else a.axes
-        a.axes = tuple(sorted({axis_of(d, x.rank) for d in axes}))
+    axes = axes(None)
 
     def infer(a: Attrs, x: TileType) -> TileType:
         check_kind(a.kind, x.dtype)
-        axes = {axis_of(d, x.rank) for d in a.axes}
-        if not axes:
+        if not a.axes:
             raise InferError("no axis to reduce along")
-        return x.with_shape([n for d, n in enumerate(x.shape) if d not in axes])
+        return x.with_shape([n for d, n in enumerate(x.shape) if d not in a.axes])
 
     def evaluate(a: Attrs, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -93,18 +87,12 @@ class Scan(TileOp, name="scan"):
 
     x = operand()
     kind = text(choices=("sum", "prod", "max", "min", "umax", "umin"))
-    axis = integer(-1)
+    axis = axis(-1)
     reverse = boolean(False)
     exclusive = boolean(False)
 
-    def normalize(a: Attrs, x: TileType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
     def infer(a: Attrs, x: TileType) -> TileType:
         check_kind(a.kind, x.dtype)
-        if not x.shape:
-            raise InferError(f"a scan of the scalar {x}")
-        axis_of(a.axis, x.rank)
         return x
 
     def evaluate(a: Attrs, x: Array) -> Array:
@@ -158,16 +146,13 @@ class ReduceBy(_Combining, TileOp, name="reduce_by"):
 
     xs = variadic()
     combine = region()
-    axis = integer(-1)
+    axis = axis(-1)
     result_names = ("results",)
     variadic_results = True
 
-    def normalize(a: Attrs, xs: tuple[TileType, ...]) -> None:
-        a.axis = axis_of(a.axis, _same_shapes(xs).rank)
-
     def infer(a: Attrs, xs: tuple[TileType, ...]) -> tuple[TileType, ...]:
-        axis = axis_of(a.axis, _same_shapes(xs).rank)
-        return tuple(x.with_shape([n for d, n in enumerate(x.shape) if d != axis]) for x in xs)
+        _same_shapes(xs)
+        return tuple(x.with_shape([n for d, n in enumerate(x.shape) if d != a.axis]) for x in xs)
 
     def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> tuple[Array, ...]:
         parts = [[np.take(x, i, a.axis) for x in xs] for i in range(xs[0].shape[a.axis])]
@@ -181,16 +166,13 @@ class ScanBy(_Combining, TileOp, name="scan_by"):
 
     xs = variadic()
     combine = region()
-    axis = integer(-1)
+    axis = axis(-1)
     reverse = boolean(False)
     result_names = ("results",)
     variadic_results = True
 
-    def normalize(a: Attrs, xs: tuple[TileType, ...]) -> None:
-        a.axis = axis_of(a.axis, _same_shapes(xs).rank)
-
     def infer(a: Attrs, xs: tuple[TileType, ...]) -> tuple[TileType, ...]:
-        axis_of(a.axis, _same_shapes(xs).rank)
+        _same_shapes(xs)
         return tuple(xs)
 
     def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> tuple[Array, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from xcc._mlir import Location, Operation, Value, ir
 from xcc.diagnostics import Misfit
 from xcc.dialects.tile.types import TileType
-from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
+from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, complete, take_fields
 from xcc.dialects.xt.reading import Attrs, InferError
 
 __all__ = ["BUILDERS", "OPS", "Attrs", "InferError", "TileOp", "attrs_of", "build", "grouped", "op_class",
@@ -25,7 +25,7 @@ class TileOp(Attrs):
     """What an op declares and means. A subclass declares fields (`xcc.dialects.xt.fields`) and defines, as methods of
     attributes:
 
-    - ``normalize(a, *types)``: fills defaults that depend on operands and makes axes non-negative, when building;
+    - ``normalize(a, *types)``: fills defaults that depend on operands, when building, but for those of fields;
     - ``infer(a, *types)``: the result TileType, or a tuple of them; raises InferError;
     - ``evaluate(a, *arrays)``: the results by numpy, the meaning that every target is tested against. Buffers are
       arrays, written in place; an op with regions gets functions of arrays behind the operands;
@@ -45,12 +45,7 @@ class TileOp(Attrs):
 
     def __init_subclass__(cls, *, name: str) -> None:
         super().__init_subclass__()
-        own = list(vars(cls).items())
-        cls.operand_fields = {k: v for k, v in own if isinstance(v, OperandField)}
-        cls.attribute_fields = {k: v for k, v in own if isinstance(v, AttributeField)}
-        cls.region_fields = tuple(k for k, v in own if isinstance(v, RegionField))
-        for k in (*cls.operand_fields, *cls.attribute_fields, *cls.region_fields):
-            delattr(cls, k)
+        take_fields(cls)
         if name in OPS:
             raise ValueError(f"tile.{name} is defined twice")
         cls.OPERATION_NAME = PREFIX + name
@@ -70,6 +65,12 @@ class TileOp(Attrs):
         raise NotImplementedError
 
     @classmethod
+    def inferred(cls, a: Attrs, *types: Any) -> Any:
+        """`infer`, of completed attributes."""
+        complete(cls.attribute_fields, a, types)
+        return cls.infer(a, *types)
+
+    @classmethod
     def problem(cls, op: Operation) -> str | None:
         """What is wrong with an op in the IR, or None: the declared result types must be the inferred ones."""
         fixed = len(cls.operand_fields) - _variadic(cls)
@@ -80,7 +81,7 @@ class TileOp(Attrs):
         try:
             a = attrs_of(op)
             _check_choices(cls, a)
-            inferred = _as_tuple(cls.infer(a, *operands_of(op, TileType.of)))
+            inferred = _as_tuple(cls.inferred(a, *operands_of(op, TileType.of)))
         except (InferError, ValueError, TypeError, IndexError, AttributeError) as e:
             return str(e)
         declared = [r.type for r in op.results]
@@ -173,7 +174,7 @@ def build(cls: type[TileOp], *values: Any, loc: Location | None = None, ip: Any 
     try:
         a = _checked(cls, attributes)
         cls.normalize(a, *types)
-        results = _as_tuple(cls.infer(a, *types))
+        results = _as_tuple(cls.inferred(a, *types))
     except InferError as e:
         raise Misfit(f"{cls.OPERATION_NAME}: {e}") from None
     encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}

@@ -9,10 +9,10 @@ from typing import Any
 
 from xcc._mlir import Attribute, Module, Operation, ir
 from xcc.diagnostics import UserError
-from xcc.dialects.xt.fields import integer, integers, text, texts
+from xcc.dialects.xt.fields import axis, integer, integers, text, texts
 from xcc.dialects.xt.fields import operand as operand_
 from xcc.dialects.xt.indexing import COMBINE
-from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
+from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.types import TensorType
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.program import COMBINED_TYPES, Collective
@@ -100,17 +100,13 @@ class AllGather(_Collective, XtOp, name="all_gather"):
 
     x = operand_()
     axes = texts()
-    dim = integer(0)
+    dim = axis(0)
     ranks = integer()
 
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.dim = axis_of(a.dim, x.rank, "dim")
-
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        dim = axis_of(a.dim, x.rank, "dim")
         if not x.rank:
             raise InferError("a scalar has no dim to gather along")
-        return x.with_shape([n * a.ranks if d == dim else n for d, n in enumerate(x.shape)])
+        return x.with_shape([n * a.ranks if d == a.dim else n for d, n in enumerate(x.shape)])
 
 
 class ReduceScatter(_Collective, XtOp, name="reduce_scatter"):
@@ -118,17 +114,13 @@ class ReduceScatter(_Collective, XtOp, name="reduce_scatter"):
 
     x = operand_()
     axes = texts()
-    dim = integer(0)
+    dim = axis(0)
     ranks = integer()
     combine = text("add", tuple(COMBINE))
 
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.dim = axis_of(a.dim, x.rank, "dim")
-
     def infer(a: Attrs, x: TensorType) -> TensorType:
         _check_combine(x, a.combine)
-        dim = axis_of(a.dim, x.rank, "dim")
-        return x.with_shape([_divided(n, a.ranks, f"dim {d}") if d == dim else n for d, n in enumerate(x.shape)])
+        return x.with_shape([_divided(n, a.ranks, f"dim {d}") if d == a.dim else n for d, n in enumerate(x.shape)])
 
 
 class AllToAll(_Collective, XtOp, name="all_to_all"):
@@ -137,17 +129,14 @@ class AllToAll(_Collective, XtOp, name="all_to_all"):
 
     x = operand_()
     axes = texts()
-    split = integer(0)
-    concat = integer(0)
+    split = axis(0)
+    concat = axis(0)
     ranks = integer()
-
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.split, a.concat = axis_of(a.split, x.rank, "split"), axis_of(a.concat, x.rank, "concat")
 
     def infer(a: Attrs, x: TensorType) -> TensorType:
         shape = list(x.shape)
-        shape[axis_of(a.split, x.rank, "split")] = _divided(shape[a.split], a.ranks, f"dim {a.split}")
-        shape[axis_of(a.concat, x.rank, "concat")] *= a.ranks
+        shape[a.split] = _divided(shape[a.split], a.ranks, f"dim {a.split}")
+        shape[a.concat] *= a.ranks
         return x.with_shape(shape)
 
 

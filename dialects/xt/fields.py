@@ -9,7 +9,7 @@ Each attribute kind says how its Python value is stored as an MLIR attribute and
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from xcc._mlir import Attribute, ir
 from xcc.dialects.xt.base import dims_attr, dims_from_attr
 from xcc.dialects.xt.numeric import Array
+from xcc.dialects.xt.reading import axis_of, check_rank
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
 
 REQUIRED: Any = object()
@@ -36,13 +37,15 @@ class RegionField:
 
 @dataclass(frozen=True)
 class AttributeField:
-    """`encode` makes the MLIR attribute from a Python value, `decode` reads it back."""
+    """`encode` makes the MLIR attribute from a Python value, `decode` reads it back; `complete` says what a value is,
+    by name, of an op whose first operand has so many dims."""
 
     kind: str
     default: Any
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
     choices: tuple[str, ...] = ()
+    complete: Callable[[Any, int, str], Any] | None = None
 
 
 def operand() -> OperandField:
@@ -97,6 +100,45 @@ def dims(default: Any = REQUIRED) -> AttributeField:
 def integers(default: Any = REQUIRED) -> AttributeField:
     return AttributeField("ints", default, lambda v: ir.ArrayAttr.get([_i64(x) for x in v]),
                           lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
+
+
+def axis(default: Any = REQUIRED) -> AttributeField:
+    """A dim of the first operand, from the end where it is negative."""
+    return replace(integer(default), complete=axis_of)
+
+
+def axes(default: Any = REQUIRED) -> AttributeField:
+    """Dims of the first operand, all where it is None; stored in order, each once."""
+    return replace(integers(default), complete=lambda v, rank, _: tuple(
+        sorted({axis_of(d, rank) for d in (range(rank) if v is None else v)})))
+
+
+def per_dim(value: Any = REQUIRED, kind: Callable[[Any], AttributeField] = integers, but: int = 0) -> AttributeField:
+    """An entry for each dim of the first operand `but` for so many, `value` where none is given."""
+    def complete(v: Any, rank: int, what: str) -> Any:
+        v = (value,) * (rank - but) if v is None else v
+        check_rank(what, v, rank - but)
+        return v
+
+    return replace(kind(REQUIRED if value is REQUIRED else None), complete=complete)
+
+
+def take_fields(cls: Any) -> None:
+    """Takes what a class body declares out of it, into the class's tables by kind."""
+    own = list(vars(cls).items())
+    cls.operand_fields = {k: v for k, v in own if isinstance(v, OperandField)}
+    cls.attribute_fields = {k: v for k, v in own if isinstance(v, AttributeField)}
+    cls.region_fields = tuple(k for k, v in own if isinstance(v, RegionField))
+    for k in (*cls.operand_fields, *cls.attribute_fields, *cls.region_fields):
+        delattr(cls, k)
+
+
+def complete(fields: dict[str, AttributeField], a: Any, types: Sequence[Any]) -> None:
+    """Completes the attributes `a`; InferError where one does not fit the first operand."""
+    for k, f in fields.items():
+        if f.complete is not None:
+            first = types[0][0] if isinstance(types[0], tuple) and types[0] else types[0]
+            setattr(a, k, f.complete(getattr(a, k), getattr(first, "rank", 0), k))
 
 
 def numbers(default: Any = REQUIRED) -> AttributeField:

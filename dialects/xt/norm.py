@@ -6,9 +6,9 @@ import numpy as np
 
 from xcc.dialects.xt.broadcasting import broadcast_shapes, same_dtype, shape_text
 from xcc.dialects.xt.elementary import exp, log, power
-from xcc.dialects.xt.fields import integer, integers, number, operand, optional
+from xcc.dialects.xt.fields import axes, axis, integer, number, operand, optional
 from xcc.dialects.xt.numeric import Array, in_float
-from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
+from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
 from xcc.dialects.xt.types import TensorType, is_float
 
 
@@ -32,14 +32,10 @@ class Softmax(XtOp, name="softmax"):
     """exp(x - max) / sum(exp(x - max)) along `axis`. A row of -inf gives NaN."""
 
     x = operand()
-    axis = integer(-1)
+    axis = axis(-1)
     access = "composite"
 
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        axis_of(a.axis, x.rank)
         return check_float(x)
 
     def evaluate(a: Attrs, x: Array) -> Array:
@@ -54,9 +50,8 @@ class LogSoftmax(XtOp, name="log_softmax"):
     """x - max - log(sum(exp(x - max))) along `axis`."""
 
     x = operand()
-    axis = integer(-1)
+    axis = axis(-1)
     access = "composite"
-    normalize = Softmax.normalize
     infer = Softmax.infer
 
     def evaluate(a: Attrs, x: Array) -> Array:
@@ -76,17 +71,12 @@ class LayerNorm(XtOp, name="layer_norm"):
     x = operand()
     scale = optional()
     bias = optional()
-    axes = integers((-1,))
+    axes = axes((-1,))
     eps = number(1e-5)
     access = "composite"
 
-    def normalize(a: Attrs, x: TensorType, scale: TensorType | None, bias: TensorType | None) -> None:
-        a.axes = tuple(sorted({axis_of(d, x.rank) for d in a.axes}))
-
     def infer(a: Attrs, x: TensorType, scale: TensorType | None, bias: TensorType | None) -> TensorType:
         check_float(x)
-        for d in a.axes:
-            axis_of(d, x.rank)
         check_fits("scale", scale, x)
         check_fits("bias", bias, x)
         return x
@@ -110,17 +100,12 @@ class RmsNorm(XtOp, name="rms_norm"):
 
     x = operand()
     scale = optional()
-    axes = integers((-1,))
+    axes = axes((-1,))
     eps = number(1e-5)
     access = "composite"
 
-    def normalize(a: Attrs, x: TensorType, scale: TensorType | None) -> None:
-        a.axes = tuple(sorted({axis_of(d, x.rank) for d in a.axes}))
-
     def infer(a: Attrs, x: TensorType, scale: TensorType | None) -> TensorType:
         check_float(x)
-        for d in a.axes:
-            axis_of(d, x.rank)
         check_fits("scale", scale, x)
         return x
 

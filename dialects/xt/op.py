@@ -8,7 +8,7 @@ from typing import Any
 from xcc._mlir import Location, Module, Operation, ext, ir
 from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.base import Xt
-from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
+from xcc.dialects.xt.fields import REQUIRED, AttributeField, complete, take_fields
 from xcc.dialects.xt.reading import (
     CLASSES,
     Attrs,
@@ -38,7 +38,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {}
 class OpDefinition(Attrs):
     """What an op declares and means. A subclass declares fields (see `fields`) and defines, as methods of attributes:
 
-    - ``normalize(a, *types)``: fills defaults that depend on operands and makes axes non-negative, when building;
+    - ``normalize(a, *types)``: fills defaults that depend on operands, when building, but for those of fields;
     - ``infer(a, *types)``: the result TensorType, or a tuple of them; raises InferError;
     - ``evaluate(a, *arrays)``: the results by numpy, the meaning that every target is tested against;
     - ``sampled(a, *types)``: dims of the first operand that are read at places clamped to those that there are;
@@ -52,7 +52,7 @@ class OpDefinition(Attrs):
     # Type comments, since `ext` takes every annotation for a field of the op.
     access = "opaque"
     effects = False
-    operand_fields = {}  # type: dict[str, OperandField]
+    operand_fields = {}  # type: dict[str, Any]
     attribute_fields = {}  # type: dict[str, AttributeField]
     region_fields = ()  # type: tuple[str, ...]
     result_names = ("result",)  # type: tuple[str, ...]
@@ -74,6 +74,7 @@ class OpDefinition(Attrs):
     @classmethod
     def inferred(cls, a: Attrs, *types: Any) -> Any:
         """`infer`; InferError where an element of the result would be read of a dim that has none."""
+        complete(cls.attribute_fields, a, types)
         results = cls.infer(a, *types)
         for d in cls.sampled(a, *types):
             if types[0].shape[d] == 0 and least_read(_as_tuple(results)[0].shape) == 1:
@@ -101,12 +102,7 @@ def least_read(shape: Sequence[Dim]) -> Dim:
 
 def _declare(cls: type[OpDefinition], name: str) -> None:
     """Takes the fields out of the class body and enters the op in the tables."""
-    own = list(vars(cls).items())
-    cls.operand_fields = {k: v for k, v in own if isinstance(v, OperandField)}
-    cls.attribute_fields = {k: v for k, v in own if isinstance(v, AttributeField)}
-    cls.region_fields = tuple(k for k, v in own if isinstance(v, RegionField))
-    for k in (*cls.operand_fields, *cls.attribute_fields, *cls.region_fields):
-        delattr(cls, k)
+    take_fields(cls)
     if name in OPS:
         raise ValueError(f"xt.{name} is defined twice")
     OPS[name] = cls
@@ -243,6 +239,7 @@ def build(cls: type[OpDefinition], *values: Any, loc: Location | None = None, ip
     operands = tuple(typed(v) for v in values)
     try:
         a = check_attributes(cls, attributes)
+        complete(cls.attribute_fields, a, operands)
         cls.normalize(a, *operands)
         results = result_types if result_types is not None else cls.inferred(a, *operands)
     except InferError as e:

@@ -7,16 +7,12 @@ import numpy as np
 
 from xcc import symbolic
 from xcc.dialects.xt.broadcasting import broadcast_shapes, merge_dim, same_dtype, shape_text
-from xcc.dialects.xt.fields import dims, dtype, integer, integers, number, operand, text, variadic
+from xcc.dialects.xt.fields import axes, axis, dims, dtype, integer, integers, number, operand, per_dim, text, variadic
 from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, ListOp, XtOp, axis_of, same_dims
+from xcc.dialects.xt.reading import check_rank
 from xcc.dialects.xt.types import TensorType, numpy_dtype
 from xcc.symbolic import Dim
-
-
-def check_rank(what: str, values: Sequence[Any], rank: int) -> None:
-    if len(values) != rank:
-        raise InferError(f"{what} has {len(values)} entries for rank {rank}")
 
 
 def static_dims(values: Sequence[Dim], what: str) -> tuple[int, ...]:
@@ -87,19 +83,14 @@ class Pad(XtOp, name="pad"):
     """
 
     x = operand()
-    low = dims()
-    high = dims()
-    interior = integers(None)
+    low = per_dim(kind=dims)
+    high = per_dim(kind=dims)
+    interior = per_dim(0)
     mode = text("constant", ("constant", "edge", "reflect", "wrap"))
     value = number(0.0)
     access = "movement"
 
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.interior = (0,) * x.rank if a.interior is None else a.interior
-
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        for what in ("low", "high", "interior"):
-            check_rank(what, getattr(a, what), x.rank)
         if a.mode != "constant" and any(a.interior):
             raise InferError(f"interior padding does not go with mode {a.mode}")
         out = []
@@ -134,18 +125,12 @@ class Concatenate(ListOp, name="concatenate"):
     """The operands one after the other along `axis`; other dims are equal."""
 
     xs = variadic()
-    axis = integer()
+    axis = axis()
     access = "movement"
-
-    def normalize(a: Attrs, xs: Sequence[TensorType]) -> None:
-        if not xs:
-            raise InferError("takes at least one operand")
-        a.axis = axis_of(a.axis, xs[0].rank)
 
     def infer(a: Attrs, xs: Sequence[TensorType]) -> TensorType:
         same_dtype(*xs)
         first = xs[0]
-        axis_of(a.axis, first.rank)
         shape = list(first.shape)
         for x in xs[1:]:
             check_rank("an operand", x.shape, first.rank)
@@ -164,15 +149,10 @@ class Reverse(XtOp, name="reverse"):
     """x backwards along `axes`."""
 
     x = operand()
-    axes = integers()
+    axes = axes()
     access = "movement"
 
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axes = tuple(axis_of(d, x.rank) for d in a.axes)
-
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        for d in a.axes:
-            axis_of(d, x.rank)
         return x
 
     def evaluate(a: Attrs, x: Array) -> Array:

@@ -7,10 +7,11 @@ import numpy as np
 
 from xcc._mlir import Location, Value
 from xcc.dialects.xt.broadcasting import same_dtype, shape_text
-from xcc.dialects.xt.fields import dims, integers, operand, variadic
+from xcc.dialects.xt.fields import dims, operand, per_dim, variadic
 from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
-from xcc.dialects.xt.shape import check_rank, static_dims
+from xcc.dialects.xt.reading import check_rank
+from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim, ceildiv
 
@@ -22,17 +23,12 @@ class Slice(XtOp, name="slice"):
     """
 
     x = operand()
-    starts = dims()
-    limits = dims()
-    strides = integers(None)
+    starts = per_dim(kind=dims)
+    limits = per_dim(kind=dims)
+    strides = per_dim(1)
     access = "movement"
 
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.strides = (1,) * x.rank if a.strides is None else a.strides
-
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        for what in ("starts", "limits", "strides"):
-            check_rank(what, getattr(a, what), x.rank)
         for d, (size, low, high, step) in enumerate(zip(x.shape, a.starts, a.limits, a.strides, strict=True)):
             if step < 1:
                 raise InferError(f"stride {step} of dim {d} is not positive")
@@ -64,12 +60,11 @@ class DynamicSlice(XtOp, name="dynamic_slice"):
 
     x = operand()
     starts = variadic()
-    sizes = dims()
+    sizes = per_dim(kind=dims)
     access = "movement"
 
     def infer(a: Attrs, x: TensorType, starts: Sequence[TensorType]) -> TensorType:
         _check_starts(starts, x.rank)
-        check_rank("sizes", a.sizes, x.rank)
         if any(isinstance(n, int) and isinstance(d, int) and n > d for n, d in zip(a.sizes, x.shape, strict=True)):
             raise InferError(f"a box of {shape_text(a.sizes)} is larger than {shape_text(x.shape)}")
         return x.with_shape(a.sizes)

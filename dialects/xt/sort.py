@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from xcc._mlir import Location, Value
-from xcc.dialects.xt.fields import boolean, dims, integer, operand
+from xcc.dialects.xt.fields import axis, boolean, dims, integer, operand
 from xcc.dialects.xt.numeric import NARROW, Array
-from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
+from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
 from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name
 from xcc.symbolic import Dim, dim_min, floordiv, mod
@@ -31,17 +31,13 @@ class Sort(XtOp, name="sort"):
     """
 
     x = operand()
-    axis = integer(-1)
+    axis = axis(-1)
     descending = boolean(False)
     stable = boolean(True)
     access = "opaque"
     result_names = ("values", "indices")
 
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
-        axis_of(a.axis, x.rank)
         return x, x.with_dtype("i64")
 
     def evaluate(a: Attrs, x: Array) -> tuple[Array, Array]:
@@ -54,20 +50,16 @@ class TopK(XtOp, name="top_k"):
 
     x = operand()
     k = dims()
-    axis = integer(-1)
+    axis = axis(-1)
     largest = boolean(True)
     access = "opaque"
     result_names = ("values", "indices")
 
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
-        axis = axis_of(a.axis, x.rank)
-        left = x.shape[axis] - a.k[0]
+        left = x.shape[a.axis] - a.k[0]
         if isinstance(left, int) and left < 0:
-            raise InferError(f"k = {a.k[0]} is more than the {x.shape[axis]} elements of dim {axis}")
-        values = x.with_shape([*x.shape[:axis], a.k[0], *x.shape[axis + 1:]])
+            raise InferError(f"k = {a.k[0]} is more than the {x.shape[a.axis]} elements of dim {a.axis}")
+        values = x.with_shape([*x.shape[:a.axis], a.k[0], *x.shape[a.axis + 1:]])
         return values, values.with_dtype("i64")
 
     def evaluate(a: Attrs, x: Array) -> tuple[Array, Array]:

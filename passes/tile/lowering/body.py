@@ -9,6 +9,7 @@ from xcc._mlir import Block, Operation, Value, ir, owner_op
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.op import attrs_of, grouped, op_class, operands_of
 from xcc.dialects.tile.types import TileType
+from xcc.dialects.xt.fields import complete
 from xcc.dialects.xt.reading import Attrs
 from xcc.passes.tile.lowering import arithmetic, combine, compute, memory, shape
 from xcc.passes.tile.lowering.order import Order, kind_of
@@ -78,7 +79,9 @@ class Body:
     def tile(self, source: Operation) -> None:
         cls, a = op_class(source), attrs_of(source)
         assert cls is not None
-        cls.normalize(a, *operands_of(source, TileType.of))     # text may leave defaults out
+        types = operands_of(source, TileType.of)
+        complete(cls.attribute_fields, a, types)    # text may leave defaults out
+        cls.normalize(a, *types)
         handler = _HANDLERS.get(source.name.removeprefix("tile."))
         if handler is None:
             raise UserError(f"{_where(source)}: '{source.name}' is of evaluations or of lowered code: no target has a "

@@ -17,7 +17,7 @@ def evaluate(name, *arrays, **attributes):
     types = [None if x is None else TensorType(x.shape, dtype_name(x.dtype)) for x in arrays]
     a = check_attributes(cls, attributes)
     cls.normalize(a, *types)
-    cls.infer(a, *types)
+    cls.inferred(a, *types)
     assert isinstance(a, Attrs)
     return cls.evaluate(a, *arrays)
 
