@@ -10,7 +10,7 @@ from typing import Any
 from xcc._mlir import Location, Operation, Value, ir
 from xcc.diagnostics import Misfit
 from xcc.dialects.tile.types import TileType
-from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, complete, take_fields
+from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField, complete, take_fields
 from xcc.dialects.xt.reading import Attrs, InferError
 
 __all__ = ["BUILDERS", "OPS", "Attrs", "InferError", "TileOp", "attrs_of", "build", "grouped", "op_class",
@@ -38,7 +38,7 @@ class TileOp(Attrs):
     effects = ""
     operand_fields: dict[str, OperandField] = {}
     attribute_fields: dict[str, AttributeField] = {}
-    region_fields: tuple[str, ...] = ()
+    region_fields: dict[str, RegionField] = {}
     result_names: tuple[str, ...] = ("result",)
     variadic_results = False
     OPERATION_NAME = ""
@@ -65,10 +65,10 @@ class TileOp(Attrs):
         raise NotImplementedError
 
     @classmethod
-    def inferred(cls, a: Attrs, *types: Any) -> Any:
-        """`infer`, of completed attributes."""
+    def inferred(cls, a: Attrs, *types: TileType | tuple[TileType, ...]) -> tuple[TileType, ...]:
+        """What `infer` gives, of completed attributes."""
         complete(cls.attribute_fields, a, types)
-        return cls.infer(a, *types)
+        return _as_tuple(cls.infer(a, *types))
 
     @classmethod
     def problem(cls, op: Operation) -> str | None:
@@ -81,7 +81,7 @@ class TileOp(Attrs):
         try:
             a = attrs_of(op)
             _check_choices(cls, a)
-            inferred = _as_tuple(cls.inferred(a, *operands_of(op, TileType.of)))
+            inferred = cls.inferred(a, *operands_of(op, TileType.of))
         except (InferError, ValueError, TypeError, IndexError, AttributeError) as e:
             return str(e)
         declared = [r.type for r in op.results]
@@ -174,7 +174,7 @@ def build(cls: type[TileOp], *values: Any, loc: Location | None = None, ip: Any 
     try:
         a = _checked(cls, attributes)
         cls.normalize(a, *types)
-        results = _as_tuple(cls.inferred(a, *types))
+        results = cls.inferred(a, *types)
     except InferError as e:
         raise Misfit(f"{cls.OPERATION_NAME}: {e}") from None
     encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}

@@ -17,7 +17,7 @@ import numpy as np
 from xcc._mlir import Attribute, ir
 from xcc.dialects.xt.base import dims_attr, dims_from_attr
 from xcc.dialects.xt.numeric import Array
-from xcc.dialects.xt.reading import axis_of, check_rank
+from xcc.dialects.xt.reading import Attrs, axis_of, check_rank
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
 
 REQUIRED: Any = object()
@@ -45,7 +45,7 @@ class AttributeField:
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
     choices: tuple[str, ...] = ()
-    complete: Callable[[Any, int, str], Any] | None = None
+    complete: Callable[..., object] | None = None
 
 
 def operand() -> OperandField:
@@ -102,20 +102,20 @@ def integers(default: Any = REQUIRED) -> AttributeField:
                           lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
 
 
-def axis(default: Any = REQUIRED) -> AttributeField:
+def axis(default: int = REQUIRED) -> AttributeField:
     """A dim of the first operand, from the end where it is negative."""
     return replace(integer(default), complete=axis_of)
 
 
-def axes(default: Any = REQUIRED) -> AttributeField:
+def axes(default: Sequence[int] | None = REQUIRED) -> AttributeField:
     """Dims of the first operand, all where it is None; stored in order, each once."""
     return replace(integers(default), complete=lambda v, rank, _: tuple(
         sorted({axis_of(d, rank) for d in (range(rank) if v is None else v)})))
 
 
-def per_dim(value: Any = REQUIRED, kind: Callable[[Any], AttributeField] = integers, but: int = 0) -> AttributeField:
+def per_dim(value: float = REQUIRED, kind: Callable[..., AttributeField] = integers, but: int = 0) -> AttributeField:
     """An entry for each dim of the first operand `but` for so many, `value` where none is given."""
-    def complete(v: Any, rank: int, what: str) -> Any:
+    def complete(v: Sequence[float] | None, rank: int, what: str) -> Sequence[float]:
         v = (value,) * (rank - but) if v is None else v
         check_rank(what, v, rank - but)
         return v
@@ -123,17 +123,18 @@ def per_dim(value: Any = REQUIRED, kind: Callable[[Any], AttributeField] = integ
     return replace(kind(REQUIRED if value is REQUIRED else None), complete=complete)
 
 
-def take_fields(cls: Any) -> None:
+def take_fields(cls: type) -> None:
     """Takes what a class body declares out of it, into the class's tables by kind."""
     own = list(vars(cls).items())
-    cls.operand_fields = {k: v for k, v in own if isinstance(v, OperandField)}
-    cls.attribute_fields = {k: v for k, v in own if isinstance(v, AttributeField)}
-    cls.region_fields = tuple(k for k, v in own if isinstance(v, RegionField))
-    for k in (*cls.operand_fields, *cls.attribute_fields, *cls.region_fields):
-        delattr(cls, k)
+    for table, kind in (("operand_fields", OperandField), ("attribute_fields", AttributeField),
+                        ("region_fields", RegionField)):
+        taken = {k: v for k, v in own if isinstance(v, kind)}
+        setattr(cls, table, taken)
+        for k in taken:
+            delattr(cls, k)
 
 
-def complete(fields: dict[str, AttributeField], a: Any, types: Sequence[Any]) -> None:
+def complete(fields: dict[str, AttributeField], a: Attrs, types: Sequence[object]) -> None:
     """Completes the attributes `a`; InferError where one does not fit the first operand."""
     for k, f in fields.items():
         if f.complete is not None:
@@ -156,12 +157,12 @@ def dtype(default: Any = REQUIRED) -> AttributeField:
     return AttributeField("dtype", default, lambda v: ir.TypeAttr.get(ir.Type.parse(v)), lambda a: str(a.value))
 
 
-def symbol_ref(default: Any = REQUIRED) -> AttributeField:
+def symbol_ref(default: str = REQUIRED) -> AttributeField:
     """The name of a function."""
     return AttributeField("symbol", default, ir.FlatSymbolRefAttr.get, lambda a: a.value)
 
 
-def dense(default: Any = REQUIRED) -> AttributeField:
+def dense(default: Array = REQUIRED) -> AttributeField:
     """A numpy array."""
     return AttributeField("dense", default, encode_dense, decode_dense)
 

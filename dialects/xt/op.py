@@ -54,7 +54,7 @@ class OpDefinition(Attrs):
     effects = False
     operand_fields = {}  # type: dict[str, Any]
     attribute_fields = {}  # type: dict[str, AttributeField]
-    region_fields = ()  # type: tuple[str, ...]
+    region_fields = {}  # type: dict[str, Any]
     result_names = ("result",)  # type: tuple[str, ...]
     variadic_results = False
     OPERATION_NAME = ""

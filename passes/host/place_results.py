@@ -26,7 +26,8 @@ from xcc.passes.host.placement.places import (
     terminator,
 )
 from xcc.passes.xt.graph.load_time import view_root
-from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
+from xcc.passes.xt.graph.op_graph import IN_PLACE
+from xcc.passes.xt.graph.rewrite import name_of
 
 
 @register_pass
@@ -85,7 +86,7 @@ class _Block:
         return found, root
 
     def _op(self, op: Operation) -> None:
-        kind, blocks = short_name(op), [r.blocks[0] for r in op.regions]
+        kind, blocks = name_of(op), [r.blocks[0] for r in op.regions]
         carried = len(xt.grouped_operands(op)[0]) if kind in ("scan", "while") else 0
         if len(op.results) and has_places(op):
             held = 1 if kind == "dispatch" and IN_PLACE in op.attributes else carried

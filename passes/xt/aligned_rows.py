@@ -15,7 +15,7 @@ import math
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import producer, rewrite
 
 __all__ = ["AlignedRows"]
 
@@ -31,14 +31,12 @@ class AlignedRows(Pass):
     word: int = 16
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        for op in list(walk_ops(module)):
-            if name_of(op) != "dot_general":
-                continue
-            with at(op):
-                if (turned := self._turned(op)) is not None:
-                    replace(op, [turned])
-                elif terms := self._terms(op):
-                    replace(op, [_padded(op, terms)])
+        rewrite(module, {"dot_general": self._aligned})
+
+    def _aligned(self, op: Operation) -> Value | None:
+        if (turned := self._turned(op)) is not None:
+            return turned
+        return _padded(op, terms) if (terms := self._terms(op)) else None
 
     def _turned(self, op: Operation) -> Value | None:
         """The product with its weight [K, N] as [N, K]; None where its rows stay."""

@@ -24,7 +24,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.bounds import interval
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
 
@@ -54,14 +54,15 @@ class MergeSorts(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         bounds = dim_bounds(module)
-        for op in list(walk_ops(module)):
-            if name_of(op) not in ("sort", "top_k"):
-                continue
+
+        def merged(op: Operation) -> list[Value] | None:
             plan = _plan(op, ctx.chip.cores, bounds)
-            if plan is not None:
-                require_countable(module, [xt.shape_of(op.operands[0])[xt.attrs_of(op).axis]], bounds)
-                with at(op):
-                    replace(op, _rebuilt(op, plan))
+            if plan is None:
+                return None
+            require_countable(module, [xt.shape_of(op.operands[0])[xt.attrs_of(op).axis]], bounds)
+            return _rebuilt(op, plan)
+
+        rewrite(module, dict.fromkeys(("sort", "top_k"), merged))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any
 from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import name_of, rewrite
 
 __all__ = ["RankSorts", "sort_sizes"]
 
@@ -32,10 +32,7 @@ class RankSorts(Pass):
     """Turns sort and top_k of static sizes into reductions and a gather, where rows are few."""
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        for op in list(walk_ops(module)):
-            if name_of(op) in ("sort", "top_k") and _pays(op, ctx.chip.cores):
-                with at(op):
-                    replace(op, _ranked(op))
+        rewrite(module, dict.fromkeys(("sort", "top_k"), lambda op: _ranked(op) if _pays(op, ctx.chip.cores) else None))
 
 
 def sort_sizes(op: Operation) -> tuple[int, int, int] | None:

@@ -25,7 +25,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.op import same_dims
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import IN_PLACE
-from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
 from xcc.targets.base import Chip
@@ -51,14 +51,15 @@ class ScatterPlaces(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         bounds = dim_bounds(module)
-        for op in list(walk_ops(module)):
-            if name_of(op) not in ("scatter_nd", "scatter_elements") or IN_PLACE in op.attributes:
-                continue
-            with at(op):
-                made = _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
-                if made is not None:
-                    require_countable(module, _counted(op), bounds)
-                    replace(op, [made])
+
+        def gathered(op: Operation) -> Value | None:
+            made = None if IN_PLACE in op.attributes else \
+                _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
+            if made is not None:
+                require_countable(module, _counted(op), bounds)
+            return made
+
+        rewrite(module, dict.fromkeys(("scatter_nd", "scatter_elements"), gathered))
 
 
 def _counted(op: Operation) -> list[Dim]:

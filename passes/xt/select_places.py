@@ -14,7 +14,7 @@ from __future__ import annotations
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
 
@@ -29,15 +29,16 @@ class SelectPlaces(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         bounds = dim_bounds(module)
-        for op in list(walk_ops(module)):
-            if name_of(op) not in ("nonzero", "compress") or len(op.operands) != BARE[name_of(op)]:
-                continue
+
+        def placed(op: Operation) -> Value | None:
             chosen = op.operands[BARE[name_of(op)] - 1]
             count = product(xt.shape_of(chosen))
-            if not isinstance(count, int) or SHORTEST <= count < MOST:
-                require_countable(module, [count], bounds)
-                with at(op):
-                    replace(op, [_with_places(op, chosen, count)])
+            if len(op.operands) != BARE[name_of(op)] or isinstance(count, int) and not SHORTEST <= count < MOST:
+                return None
+            require_countable(module, [count], bounds)
+            return _with_places(op, chosen, count)
+
+        rewrite(module, dict.fromkeys(BARE, placed))
 
 
 BARE = {"nonzero": 1, "compress": 2}

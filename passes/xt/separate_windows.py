@@ -18,9 +18,8 @@ from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW
 from xcc.dialects.xt.reduce import neutral
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.match import dtype_of
-from xcc.passes.xt.graph.rewrite import at, replace
+from xcc.passes.xt.graph.rewrite import rewrite
 
 # Costs for a result, in loads of a vector that lies in a cache
 STRIDED = 5     # a load whose lanes do not lie side by side
@@ -41,13 +40,8 @@ class SeparateWindows(Pass):
     """
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        for op in ops_where(module, lambda o: o.name == "xt.reduce_window"):
-            if not _fits(op):
-                continue
-            with at(op):
-                new = _Windows.of(op, ctx.chip.l3_bytes // 2).cheapest(op.operands[0])
-            if new is not None:
-                replace(op, [new])
+        rewrite(module, {"reduce_window": lambda op: _Windows.of(op, ctx.chip.l3_bytes // 2).cheapest(op.operands[0])
+                         if _fits(op) else None})
 
 
 def _fits(op: Operation) -> bool:

@@ -16,7 +16,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.tuning import Database, database
-from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import at, is_stored, name_of, replace, walk_ops
 from xcc.symbolic import Dim
 
 TILE = 64
@@ -61,7 +61,7 @@ class SplitContractions(Pass):
         a = xt.attrs_of(op)
         x, w = op.operands
         kind, result = xt.TensorType.of(w), xt.TensorType.of(op.results[0])
-        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not _stored(w) \
+        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not is_stored(w) \
                 or not all(isinstance(d, int) for d in (*kind.shape, *result.shape)) or not xt.is_float(a.dtype):
             return
         *window, inner, outputs = _sizes(kind.shape)
@@ -144,10 +144,6 @@ def product_of(op: Operation) -> Product | None:
 def _sizes(shape: tuple[Dim, ...]) -> list[int]:
     """The dims of a static shape."""
     return [d for d in shape if isinstance(d, int)]
-
-
-def _stored(value: Value) -> bool:
-    return producer(value, "weight") is not None or producer(value, "constant") is not None
 
 
 def _cut(value: Value, dim: int, parts: int) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import Dim, floordiv
 
 __all__ = ["SplitGroups"]
@@ -20,11 +20,7 @@ class SplitGroups(Pass):
     """
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        for op in walk_ops(module):
-            if name_of(op) == "convolution" and _has_symbols(op):
-                with at(op):
-                    new = _split(op)
-                replace(op, [new])
+        rewrite(module, {"convolution": lambda op: _split(op) if _has_symbols(op) else None})
 
 
 def _has_symbols(op: Operation) -> bool:

@@ -15,7 +15,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dim_expr import Expr
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import dim_bounds, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import product
 
@@ -31,15 +31,16 @@ class UniqueRuns(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         bounds = dim_bounds(module)
-        for op in list(walk_ops(module)):
-            if name_of(op) != "unique" or not xt.attrs_of(op).flat:
-                continue
+
+        def runs(op: Operation) -> list[Value] | None:
             count = product(xt.shape_of(op.operands[0]))
-            if xt.TensorType.of(op.operands[0]).dtype != "i1" and \
-                    (not isinstance(count, int) or SHORTEST <= count < MOST):
-                require_countable(module, [count], bounds)
-                with at(op):
-                    replace(op, _runs(op, count))
+            if not xt.attrs_of(op).flat or xt.TensorType.of(op.operands[0]).dtype == "i1" \
+                    or isinstance(count, int) and not SHORTEST <= count < MOST:
+                return None
+            require_countable(module, [count], bounds)
+            return _runs(op, count)
+
+        rewrite(module, {"unique": runs})
 
 
 def _runs(op: Operation, count: int | Expr) -> list[Value]:

@@ -19,7 +19,7 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.load_time import VIEWS
 from xcc.passes.xt.graph.memory_uses import UPDATES, MemoryUses
-from xcc.passes.xt.graph.op_graph import IN_PLACE, nominal_count, short_name
+from xcc.passes.xt.graph.op_graph import IN_PLACE, nominal_count
 from xcc.passes.xt.graph.rewrite import at, blocks_of, dim_bounds, name_of, producer
 
 __all__ = ["UpdateInPlace", "ops_of_updates"]
@@ -87,7 +87,7 @@ def _chain(value: Value, argument: Value, uses: MemoryUses) -> list[Operation]:
         operand = _overwritten(op, value) if op is not None else None
         if op is None or operand is None:
             return []
-        if short_name(op) not in VIEWS and not uses.end_at(op.operands[operand], op, operand):
+        if name_of(op) not in VIEWS and not uses.end_at(op.operands[operand], op, operand):
             return []
         if name_of(op) not in ("while", "scan"):
             found.append(op)
