@@ -167,7 +167,6 @@ class ScatterElements(XtOp, name="scatter_elements"):
     updates = operand()
     axis = axis(0)
     reduction = text("none", REDUCTIONS)
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         check_indices(indices)
@@ -192,7 +191,6 @@ class ScatterNd(XtOp, name="scatter_nd"):
     indices = operand()
     updates = operand()
     reduction = text("none", REDUCTIONS)
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         check_indices(indices)

@@ -20,7 +20,6 @@ class LastWriters(XtOp, name="last_writers"):
     indices = operand()
     shape = dims()
     axis = integer(0)
-    access = "opaque"
 
     def infer(a: Attrs, indices: TensorType) -> TensorType:
         check_indices(indices)
@@ -45,7 +44,6 @@ class SegmentStarts(XtOp, name="segment_starts"):
 
     keys = operand()
     count = dims()
-    access = "opaque"
 
     def infer(a: Attrs, keys: TensorType) -> TensorType:
         check_indices(keys)
@@ -67,7 +65,6 @@ class CombineSegments(XtOp, name="combine_segments"):
     order = operand()
     updates = operand()
     reduction = text("add", tuple(COMBINE))
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType, starts: TensorType, order: TensorType, updates: TensorType) -> TensorType:
         same_dtype(x, updates)
@@ -98,7 +95,6 @@ class CombineColumns(XtOp, name="combine_columns"):
     reduction = text("add", ("none", *COMBINE))
     columns = integer()
     held = integer()
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         same_dtype(x, updates)

@@ -153,7 +153,6 @@ class MaxPoolWithIndices(XtOp, name="max_pool_with_indices"):
     high = per_dim(0, dims, but=2)
     dilations = per_dim(1, but=2)
     storage_order = integer(0)
-    access = "opaque"
     result_names = ("values", "indices")
 
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
@@ -189,7 +188,6 @@ class Cumulative(XtOp, name="cumulative"):
     axis = axis()
     exclusive = boolean(False)
     reverse = boolean(False)
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if a.kind == "logsumexp":

@@ -108,7 +108,6 @@ class RoiAlign(XtOp, name="roi_align"):
     spatial_scale = number(1.0)
     mode = text("avg", ("avg", "max"))
     half_pixel = boolean(True)
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType, rois: TensorType, batch: TensorType) -> TensorType:
         same_dtype(check_float(x), rois)
@@ -186,7 +185,6 @@ class DeformConv(XtOp, name="deform_conv"):
     dilations = integers((1, 1))
     groups = integer(1)
     offset_groups = integer(1)
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType, w: TensorType, offset: TensorType, bias: TensorType,
               mask: TensorType | None) -> TensorType:
@@ -235,7 +233,6 @@ class Col2im(XtOp, name="col2im"):
     low = integers(None)
     high = integers(None)
     dilations = integers(None)
-    access = "opaque"
 
     def normalize(a: Attrs, x: TensorType) -> None:
         for name, value in (("strides", 1), ("low", 0), ("high", 0), ("dilations", 1)):

@@ -32,7 +32,6 @@ class ScanParts(XtOp, name="scan_parts"):
     x = operand()
     kind = text(choices=("sum", "prod", "max", "min"))
     part = integer()
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType) -> TensorType:
         _check_rows(a.kind, x)
@@ -57,7 +56,6 @@ class ScanRows(XtOp, name="scan_rows"):
     part = integer(0)
     exclusive = boolean(False)
     reverse = boolean(False)
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType, start: TensorType | None = None) -> TensorType:
         _check_rows(a.kind, x)

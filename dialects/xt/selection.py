@@ -34,7 +34,6 @@ class Nonzero(XtOp, name="nonzero"):
     x = operand()
     places = optional()
     symbol = text()
-    access = "opaque"
 
     def infer(a: Attrs, x: TensorType, places: TensorType | None = None) -> TensorType:
         _check_places(places, symbolic.product(x.shape))
@@ -56,7 +55,6 @@ class Unique(XtOp, name="unique"):
     axis = integer(0)
     flat = boolean(True)
     sorted = boolean(True)
-    access = "opaque"
     result_names = ("values", "first", "inverse", "counts")
 
     def normalize(a: Attrs, x: TensorType) -> None:
@@ -95,7 +93,6 @@ class UniqueRuns(XtOp, name="unique_runs"):
     next = operand()
     at = operand()
     symbol = text()
-    access = "opaque"
     result_names = ("distinct", "first", "inverse", "counts")
 
     def infer(a: Attrs, *operands: TensorType) -> tuple[TensorType, ...]:
@@ -125,7 +122,6 @@ class Compress(XtOp, name="compress"):
     symbol = text()
     axis = integer(0)
     flat = boolean(False)
-    access = "opaque"
 
     def normalize(a: Attrs, x: TensorType, condition: TensorType, places: TensorType | None = None) -> None:
         a.axis = 0 if a.flat else axis_of(a.axis, x.rank)

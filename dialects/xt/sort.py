@@ -34,7 +34,6 @@ class Sort(XtOp, name="sort"):
     axis = axis(-1)
     descending = boolean(False)
     stable = boolean(True)
-    access = "opaque"
     result_names = ("values", "indices")
 
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
@@ -52,7 +51,6 @@ class TopK(XtOp, name="top_k"):
     k = dims()
     axis = axis(-1)
     largest = boolean(True)
-    access = "opaque"
     result_names = ("values", "indices")
 
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
@@ -91,7 +89,6 @@ class SortRows(XtOp, name="sort_rows"):
     x = operand()
     keep = integer()
     descending = boolean(False)
-    access = "opaque"
     result_names = ("values", "places")
 
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
@@ -114,7 +111,6 @@ class SortRuns(XtOp, name="sort_runs"):
     keys = operand()
     run = integer()
     keep = integer()
-    access = "opaque"
     result_names = ("sorted", "places")
 
     def infer(a: Attrs, keys: TensorType) -> tuple[TensorType, TensorType]:
@@ -143,7 +139,6 @@ class MergeRuns(XtOp, name="merge_runs"):
     run = integer()
     ways = integer(2)
     keep = integer()
-    access = "opaque"
     result_names = ("merged", "places")
 
     def infer(a: Attrs, keys: TensorType, numbers: TensorType) -> tuple[TensorType, TensorType]:

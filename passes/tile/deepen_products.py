@@ -20,6 +20,7 @@ from typing import Any
 from xcc._mlir import Attribute, Block, Module, Operation, Value, arith_d, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import index
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip
@@ -70,7 +71,7 @@ def _product_loop(loop: Operation) -> tuple[Operation, Wider] | None:
     rank = ir.VectorType(lhs.type).rank
     wider: Wider = {}
     if acc != block.arguments[1] or not _used_once(acc) or not _used_once(products[0].results[0]) \
-            or _constant(loop.operands[2]) != ir.VectorType(lhs.type).shape[-1] \
+            or int_constant(loop.operands[2]) != ir.VectorType(lhs.type).shape[-1] \
             or not _lengthen(lhs, rank - 1, block, wider) or not _lengthen(rhs, rank - 2, block, wider):
         return None
     others = [o for o in body if o not in wider and o != products[0]]
@@ -112,14 +113,7 @@ def _used_once(value: Value) -> bool:
 def _outside(value: Value, block: Block) -> bool:
     if isinstance(value.owner, ir.Block):
         return bool(value.owner != block)
-    return value.owner.operation.block != block or _constant(value) is not None
-
-
-def _constant(value: Value) -> int | None:
-    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "arith.constant":
-        return None
-    attribute = value.owner.operation.attributes["value"]
-    return int(ir.IntegerAttr(attribute).value) if isinstance(value.type, ir.IndexType) else None
+    return value.owner.operation.block != block or int_constant(value) is not None
 
 
 def _scalar(op: Operation) -> bool:

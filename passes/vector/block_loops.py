@@ -16,6 +16,7 @@ from typing import Any
 
 from xcc._mlir import Module, Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.patterns import int_constant
 from xcc.passes.walk import ops_where
 
 LEAST = 8           # elements of a block: shorter loops cost more than they save
@@ -37,7 +38,7 @@ class BlockLoops(Pass):
 
 def _block_of(loop: Operation) -> int:
     """The largest number that the index is divided by, a divisor of the loop's bounds; 0 for none."""
-    low, high, step = map(_number, list(loop.operands)[:3])
+    low, high, step = map(int_constant, list(loop.operands)[:3])
     if low is None or high is None or step != 1:
         return 0
     sizes = [n for op in _body(loop) if LEAST <= (n := _divisor(op, loop)) < high - low]
@@ -48,18 +49,11 @@ def _divisor(op: Operation, loop: Operation) -> int:
     """n where `op` is the loop's index divided by a constant n, else 0."""
     if op.name not in ("arith.floordivsi", "arith.divui", "arith.divsi"):
         return 0
-    return _number(op.operands[1]) or 0 if op.operands[0] == loop.regions[0].blocks[0].arguments[0] else 0
+    return int_constant(op.operands[1]) or 0 if op.operands[0] == loop.regions[0].blocks[0].arguments[0] else 0
 
 
 def _body(loop: Operation) -> list[Operation]:
     return [op.operation for op in loop.regions[0].blocks[0]]
-
-
-def _number(value: Value) -> int | None:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
 
 
 def _may_move(loop: Operation) -> bool:

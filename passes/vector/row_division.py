@@ -9,7 +9,7 @@ off, which is why a quotient that is rounded to an integer (a quantised value) s
 
 from __future__ import annotations
 
-from xcc._mlir import Module, Operation, Value, arith_d, ir, vector_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, maker, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -44,16 +44,11 @@ def _is_rounded(value: Value, steps: int) -> bool:
 def _views_of(value: Value) -> list[Operation]:
     """The broadcasts and reshapes that make `value`, the last first."""
     chain = []
-    op = _owner(value)
+    op = maker(value)
     while op is not None and op.name in VIEWS:
         chain.append(op)
-        op = _owner(op.operands[0])
+        op = maker(op.operands[0])
     return chain
-
-
-def _owner(value: Value) -> Operation | None:
-    """The op that makes `value`; None for an argument of a block."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 def _size(value: Value) -> int:

@@ -24,6 +24,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import same_dims
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
@@ -107,9 +108,9 @@ def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
     before, after = math.prod(shape[:a.axis]), math.prod(shape[a.axis + 1:])
     places, count, size = shape[a.axis], given[a.axis], xt.width(kind.dtype) // 8
     lines = after if after > 1 else before      # side by side in a tile
-    columns = min(COLUMNS, _pow2(lines))
+    columns = min(COLUMNS, pow2_above(lines))
     room = min(HELD, chip.shared_bytes - columns * (STEP * max(4, size) + SPARE)) // (columns * size)
-    held = min(_pow2(room + 1) // 2, _pow2(places))
+    held = min(pow2_above(room + 1) // 2, pow2_above(places))
     tiles = before * after // lines * -(-lines // columns) * -(-places // held)
     cores = chip.cores
     shared = -(-tiles // cores) * (count * COMBINED_SECONDS + columns * held * size * MOVED_SECONDS)
@@ -122,10 +123,6 @@ def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
     whole = [xt.reshape(v, shape=(before, n, after)) for v, n in ((x, places), (indices, count), (updates, count))]
     made = xt.combine_columns(*whole, reduction=a.reduction, columns=columns, held=held)
     return xt.reshape(made, shape=tuple(shape))
-
-
-def _pow2(n: int) -> int:
-    return 1 << max(0, n - 1).bit_length()
 
 
 def _nd(op: Operation) -> Value | None:

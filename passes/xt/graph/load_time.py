@@ -8,7 +8,7 @@ weights in few bits wants them so in memory.
 from __future__ import annotations
 
 from xcc import symbolic
-from xcc._mlir import Module, Operation, Value
+from xcc._mlir import Module, Operation, Value, maker
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.op_graph import element_bytes
@@ -22,7 +22,7 @@ MOST = 8        # times the bytes of the operands; what is larger is made in eac
 
 def view_root(value: Value) -> Value:
     """The value whose bytes `value` shows."""
-    while (owner := _owner(value)) is not None and name_of(owner) in VIEWS:
+    while (owner := maker(value)) is not None and name_of(owner) in VIEWS:
         value = owner.operands[0]
     return value
 
@@ -53,11 +53,6 @@ def _is_small(dispatch: Operation) -> bool:
 
 
 def _reads_what_is_fixed(dispatch: Operation, made: set[Operation]) -> bool:
-    makers = [_owner(view_root(v)) for v in dispatch.operands]
+    makers = [maker(view_root(v)) for v in dispatch.operands]
     fixed = [m is not None and (name_of(m) in ("weight", "constant") or m in made) for m in makers]
     return all(fixed) and any(m is not None and name_of(m) != "constant" for m in makers)
-
-
-def _owner(value: Value) -> Operation | None:
-    """The operation that makes `value`; None for a block argument."""
-    return getattr(value.owner, "operation", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xcc._mlir import Block, Operation, Value
+from xcc._mlir import Block, Operation, Value, maker
 from xcc.passes.xt.graph.load_time import VIEWS, view_root
 from xcc.passes.xt.graph.rewrite import name_of
 
@@ -36,8 +36,8 @@ class MemoryUses:
 
     def maker(self, value: Value) -> Operation | None:
         """The op of this block that makes `value`; None for another value."""
-        owner = getattr(value.owner, "operation", None)
-        return owner if owner is not None and owner in self._places else None
+        op = maker(value)
+        return op if op is not None and op in self._places else None
 
     def owns(self, value: Value) -> bool:
         """Whether an op of this block writes the memory of `value`, in each run."""

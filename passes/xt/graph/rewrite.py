@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Block, Module, Operation, Value, ir
+from xcc._mlir import Block, Module, Operation, Value, ir, maker
 from xcc.dialects.xt.op import attrs_of, build, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType
 from xcc.dim_text import quoted
@@ -86,11 +86,8 @@ def at(op: Operation) -> Iterator[None]:
 
 def producer(value: Value, name: str = "") -> Operation | None:
     """The op that makes `value` if it is ours (and called `name`), else None."""
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return None
-    op = owner.operation
-    return op if op_class(op) is not None and (not name or name_of(op) == name) else None
+    op = maker(value)
+    return op if op is not None and op_class(op) is not None and (not name or name_of(op) == name) else None
 
 
 def access_of(op: Operation) -> str:
