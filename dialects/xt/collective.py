@@ -44,6 +44,8 @@ def mesh_attribute(mesh: Mesh) -> Attribute:
 class _Collective(Attrs):
     """What they share: one operand, the axes; a dead one stays, as the other ranks wait for it."""
 
+    x = operand_()
+    axes = texts()
     access = "control"
     effects = True
 
@@ -86,8 +88,6 @@ def _check_combine(x: TensorType, combine: str) -> None:
 class AllReduce(_Collective, XtOp, name="all_reduce"):
     """The sum (or max, min, product) of the group's x, the same in each rank. Narrow floats are summed in f32."""
 
-    x = operand_()
-    axes = texts()
     combine = text("add", tuple(COMBINE))
 
     def infer(a: Attrs, x: TensorType) -> TensorType:
@@ -98,8 +98,6 @@ class AllReduce(_Collective, XtOp, name="all_reduce"):
 class AllGather(_Collective, XtOp, name="all_gather"):
     """The group's x, one after the other along `dim`, in the group's order."""
 
-    x = operand_()
-    axes = texts()
     dim = axis(0)
     ranks = integer()
 
@@ -112,8 +110,6 @@ class AllGather(_Collective, XtOp, name="all_gather"):
 class ReduceScatter(_Collective, XtOp, name="reduce_scatter"):
     """A rank's part, along `dim`, of the sum (or max, min, product) of the group's x."""
 
-    x = operand_()
-    axes = texts()
     dim = axis(0)
     ranks = integer()
     combine = text("add", tuple(COMBINE))
@@ -127,8 +123,6 @@ class AllToAll(_Collective, XtOp, name="all_to_all"):
     """x is cut along `split` into a part for each rank of the group; what a rank gets lies in the group's order along
     `concat`."""
 
-    x = operand_()
-    axes = texts()
     split = axis(0)
     concat = axis(0)
     ranks = integer()
@@ -143,8 +137,6 @@ class AllToAll(_Collective, XtOp, name="all_to_all"):
 class Permute(_Collective, XtOp, name="permute"):
     """Sends x between places of the group: `pairs` has from, to, from, to, ... A place that gets nothing has zeros."""
 
-    x = operand_()
-    axes = texts()
     pairs = integers()
 
     def infer(a: Attrs, x: TensorType) -> TensorType:
@@ -157,8 +149,6 @@ class Permute(_Collective, XtOp, name="permute"):
 class CollectiveBroadcast(_Collective, XtOp, name="collective_broadcast"):
     """The x of the group's rank at place `root`, in each rank."""
 
-    x = operand_()
-    axes = texts()
     root = integer(0)
 
     def infer(a: Attrs, x: TensorType) -> TensorType:

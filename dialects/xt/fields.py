@@ -124,13 +124,13 @@ def per_dim(value: float = REQUIRED, kind: Callable[..., AttributeField] = integ
 
 
 def take_fields(cls: type) -> None:
-    """Takes what a class body declares out of it, into the class's tables by kind."""
-    own = list(vars(cls).items())
+    """Takes what a class body declares, and those of what it shares with others, into the class's tables by kind."""
+    own = [item for c in reversed(cls.__mro__) for item in vars(c).items()]
     for table, kind in (("operand_fields", OperandField), ("attribute_fields", AttributeField),
                         ("region_fields", RegionField)):
         taken = {k: v for k, v in own if isinstance(v, kind)}
         setattr(cls, table, taken)
-        for k in taken:
+        for k in taken.keys() & vars(cls).keys():
             delattr(cls, k)
 
 

@@ -36,23 +36,28 @@ def spread(a: Attrs, value: Array, x: Array) -> Array:
     return value.reshape([-1 if d == a.axis else 1 for d in range(x.ndim)])
 
 
-class Quantize(XtOp, name="quantize"):
-    """saturate(round(x / scale) + zero_point) as `dtype`; halves to even. For a float `dtype` saturate(x / scale).
-
-    The scale is a scalar, a vector along `axis`, or with `block` of x's shape with ceil(n / block) at `axis`.
-    """
+class _Scaled(Attrs):
+    """What is scaled: by one number, by a vector along `axis`, or with `block` by one for so many along `axis`."""
 
     x = operand()
     scale = operand()
     zero_point = optional()
     axis = integer(1)
     block = integer(0)
-    dtype = dtype()
-    saturate = boolean(True)
     access = "pointwise"
 
     def normalize(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> None:
         a.axis = axis_of(a.axis, x.rank) if scale.rank else 0
+
+
+class Quantize(_Scaled, XtOp, name="quantize"):
+    """saturate(round(x / scale) + zero_point) as `dtype`; halves to even. For a float `dtype` saturate(x / scale).
+
+    The scale is a scalar, a vector along `axis`, or with `block` of x's shape with ceil(n / block) at `axis`.
+    """
+
+    dtype = dtype()
+    saturate = boolean(True)
 
     def infer(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> TensorType:
         _check_scale(a, x, scale, zero_point)
@@ -108,20 +113,14 @@ class RoundClamp(XtOp, name="round_clamp"):
         return np.clip(np.rint(x), np.float32(a.low), np.float32(a.high))
 
 
-class Dequantize(XtOp, name="dequantize"):
+class Dequantize(_Scaled, XtOp, name="dequantize"):
     """(x - zero_point) * scale as `dtype` (default the scale's); scale as in quantize."""
 
-    x = operand()
-    scale = operand()
-    zero_point = optional()
-    axis = integer(1)
-    block = integer(0)
     dtype = dtype(None)
-    access = "pointwise"
 
     def normalize(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> None:
+        _Scaled.normalize(a, x, scale, zero_point)
         a.dtype = a.dtype or scale.dtype
-        a.axis = axis_of(a.axis, x.rank) if scale.rank else 0
 
     def infer(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> TensorType:
         _check_scale(a, x, scale, zero_point)
