@@ -10,7 +10,17 @@ from typing import Any
 from xcc._mlir import Location, Operation, Value, ir
 from xcc.diagnostics import Misfit
 from xcc.dialects.tile.types import TileType
-from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField, complete, take_fields
+from xcc.dialects.xt.fields import (
+    REQUIRED,
+    AttributeField,
+    OperandField,
+    RegionField,
+    as_tuple,
+    check_attributes,
+    check_choices,
+    complete,
+    take_fields,
+)
 from xcc.dialects.xt.reading import Attrs, InferError
 
 __all__ = ["BUILDERS", "OPS", "Attrs", "InferError", "TileOp", "attrs_of", "build", "grouped", "op_class",
@@ -68,7 +78,7 @@ class TileOp(Attrs):
     def inferred(cls, a: Attrs, *types: TileType | tuple[TileType, ...]) -> tuple[TileType, ...]:
         """What `infer` gives, of completed attributes."""
         complete(cls.attribute_fields, a, types)
-        return _as_tuple(cls.infer(a, *types))
+        return as_tuple(cls.infer(a, *types))
 
     @classmethod
     def problem(cls, op: Operation) -> str | None:
@@ -80,7 +90,7 @@ class TileOp(Attrs):
             return f"has the regions {', '.join(cls.region_fields) or 'none'}, of one block each"
         try:
             a = attrs_of(op)
-            _check_choices(cls, a)
+            check_choices(cls.attribute_fields, a)
             inferred = cls.inferred(a, *operands_of(op, TileType.of))
         except (InferError, ValueError, TypeError, IndexError, AttributeError) as e:
             return str(e)
@@ -142,37 +152,13 @@ def problem_of(op: Operation) -> str | None:
     return f"'{op.operation.name}' {why}" if why else None
 
 
-def _as_tuple(x: TileType | tuple[TileType, ...] | None) -> tuple[TileType, ...]:
-    return tuple(x) if isinstance(x, (tuple, list)) else () if x is None else (x,)
-
-
-def _check_choices(cls: type[TileOp], a: Attrs) -> None:
-    for k, f in cls.attribute_fields.items():
-        if f.choices and getattr(a, k) not in f.choices:
-            raise InferError(f"{k} = '{getattr(a, k)}' is none of {', '.join(f.choices)}")
-
-
-def _checked(cls: type[TileOp], given: dict[str, Any]) -> Attrs:
-    a = Attrs()
-    for k in given:
-        if k not in cls.attribute_fields:
-            raise TypeError(f"{cls.OPERATION_NAME} has no attribute '{k}'")
-    for k, f in cls.attribute_fields.items():
-        value = given.get(k, f.default)
-        if value is REQUIRED:
-            raise TypeError(f"{cls.OPERATION_NAME} needs the attribute '{k}'")
-        setattr(a, k, tuple(value) if isinstance(value, (list, range)) else value)
-    _check_choices(cls, a)
-    return a
-
-
 def build(cls: type[TileOp], *values: Any, loc: Location | None = None, ip: Any = None, **attributes: Any) -> Any:
     """Builds an op; its result, the tuple of its results, or, of an op with regions, the operation, whose regions have
     a block each but nothing in it. Misfit for arguments that do not fit."""
     flat = [v for group in values for v in (group if isinstance(group, (tuple, list)) else (group,))]
     types = grouped(cls, [TileType.of(v) for v in flat])
     try:
-        a = _checked(cls, attributes)
+        a = check_attributes(cls.OPERATION_NAME, cls.attribute_fields, attributes)
         cls.normalize(a, *types)
         results = cls.inferred(a, *types)
     except InferError as e:

@@ -17,7 +17,7 @@ import numpy as np
 from xcc._mlir import Attribute, ir
 from xcc.dialects.xt.base import dims_attr, dims_from_attr
 from xcc.dialects.xt.numeric import Array
-from xcc.dialects.xt.reading import Attrs, axis_of, check_rank
+from xcc.dialects.xt.reading import Attrs, InferError, axis_of, check_rank
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
 
 REQUIRED: Any = object()
@@ -132,6 +132,36 @@ def take_fields(cls: type) -> None:
         setattr(cls, table, taken)
         for k in taken.keys() & vars(cls).keys():
             delattr(cls, k)
+
+
+def check_attributes(op: str, fields: dict[str, AttributeField], given: dict[str, Any]) -> Attrs:
+    """Defaults filled in, names and choices checked; TypeError for a name that the op lacks."""
+    for k in given:
+        if k not in fields:
+            raise TypeError(f"{op} has no attribute '{k}'; it has {', '.join(fields) or 'none'}")
+    a = Attrs()
+    for k, f in fields.items():
+        value = given.get(k, f.default)
+        if value is REQUIRED:
+            raise TypeError(f"{op} needs the attribute '{k}'")
+        if f.kind == "dtype" and value is not None:
+            value = dtype_name(value)
+        elif f.kind in ("dims", "ints", "floats", "strs") and value is not None:
+            value = tuple(value)
+        setattr(a, k, value)
+    check_choices(fields, a)
+    return a
+
+
+def check_choices(fields: dict[str, AttributeField], a: Attrs) -> None:
+    for k, f in fields.items():
+        if f.choices and getattr(a, k) not in f.choices:
+            raise InferError(f"{k} = '{getattr(a, k)}' is none of {', '.join(f.choices)}")
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    """What `infer` or `evaluate` gives, of one result or none too."""
+    return tuple(x) if isinstance(x, (tuple, list)) else () if x is None else (x,)
 
 
 def complete(fields: dict[str, AttributeField], a: Attrs, types: Sequence[object]) -> None:
