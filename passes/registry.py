@@ -1,4 +1,4 @@
-"""The built-in passes: their names by the room that they lie in, each in a file of its name, imported when asked for."""
+"""The built-in passes: names by the room that they lie in, each in a file of its name, imported when asked for."""
 
 from __future__ import annotations
 
