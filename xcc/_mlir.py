@@ -31,7 +31,7 @@ from xcc._mlir_types import (
 
 __all__ = ["ROOT", "AffineExpr", "AffineMap", "Attribute", "AttributeMap", "Block", "Context", "InsertionPoint",
            "Location", "Module", "OpOperand", "Operation", "Region", "Type", "Value", "WalkResult", "ext", "ir",
-           "owner_op", "parent_op", "passmanager", "rewrite"]
+           "maker", "owner_op", "parent_op", "passmanager", "rewrite"]
 
 
 def _find_root() -> str:
@@ -63,6 +63,14 @@ if TYPE_CHECKING:
 
 
 ir: _Ir = _load("ir")
+
+
+def maker(value: Value, *names: str) -> Operation | None:
+    """The operation that gives `value`, where it is called one of `names` if there are any; None for other values."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or names and owner.operation.name not in names:
+        return None
+    return owner.operation
 
 
 def owner_op(value: Value) -> Operation:

@@ -13,15 +13,13 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.match import dtype_of
 from xcc.passes.xt.graph.op_graph import nominal_count
-from xcc.passes.xt.graph.rewrite import at, replace
+from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import Dim, dim_min
 
 __all__ = ["SkipTaps"]
@@ -32,7 +30,6 @@ MOVED = 33.0    # what an input or output costs that is written and read once mo
 
 
 @register_pass
-@dataclass(frozen=True)
 class SkipTaps(Pass):
     """Rewrites NHWC convolutions of one group, with stride 1, whose result is as large as the image.
 
@@ -41,15 +38,8 @@ class SkipTaps(Pass):
             that tap (i, j) reads, in the place of the results that read it
     """
 
-    name: ClassVar[str] = "skip-taps"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in ops_where(module, lambda o: o.name == "xt.convolution"):
-                if _fits(op) and _share(op) < WORTH:
-                    with at(op):
-                        new = _sum_of_taps(op)
-                    replace(op, [new])
+        rewrite(module, {"convolution": lambda op: _sum_of_taps(op) if _fits(op) and _share(op) < WORTH else None})
 
 
 def _fits(op: Operation) -> bool:

@@ -9,20 +9,18 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llvmlite.binding as llvm
 
 from xcc._mlir import Module, Operation, Type, ir
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.options import CompileOptions
 from xcc.targets.amdgcn.assembly import inner_loop, occupancy
 from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_code_object
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir, scratch_bytes
 from xcc.targets.llvm_text import linked, nested_modules
-
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
 
 __all__ = ["assembly", "code_file", "code_object", "emit_kernel", "link_code_object"]
 
