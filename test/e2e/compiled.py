@@ -118,7 +118,7 @@ def compiled(module: Any, weights: Any = None) -> Any:
         if not _chip:
             return xcc.compile(path, target="cpu", cache=False, isolate=False)
         target = "nvptx,code=ptx" if _chip.startswith("sm_") else "amdgcn"
-        model = xcc.compile(path, target=target, chip=_chip, cache=False, keep_ir=True)
+        model = xcc.compile(path, target=target, chip=_chip, cache=False, keep_ir=True, isolate=False)
     a = model.artifact
     model._executor = interpreting(a.program, a.members, a.weights, a.manifest)
     return model
