@@ -47,7 +47,11 @@ $(VENV)/.exported: $(VENV)/.test
 demo: $(VENV)/.demo  ## compile a text detector for this CPU, find text in a picture, cross-compile for GPUs
 	PYTHONSAFEPATH=1 $(VENV)/bin/python demo/detect_text.py --output build/demo
 
-test: $(VENV)/.test lint typecheck lit unit hosts  ## all checks and tests, in a virtual environment of their own
+# mypy takes one processor for as long as lit takes all.
+test: $(VENV)/.test  ## all checks and tests, in a virtual environment of their own
+	$(MAKE) --no-print-directory --output-sync -j3 lint typecheck lit
+	$(MAKE) --no-print-directory unit
+	$(MAKE) --no-print-directory hosts
 
 lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .

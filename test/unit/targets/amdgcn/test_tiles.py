@@ -109,8 +109,8 @@ def test_sums_of_many_steps_are_loops(m, n, k):
 @pytest.mark.parametrize(("chip", "steps", "inside"), [("gfx942", 2, 0), ("gfx1100", 3, 0), ("gfx1100", 5, 4),
                                                        ("gfx942", 6, 4), ("gfx942", 18, 18)])
 def test_the_last_steps_stand_behind_a_loop_of_an_even_number(chip, steps, inside):
-    """The loop is unrolled by its two slots; the last step behind it loads nothing. Few steps need no loop. The first row
-    of tiles is run."""
+    """The loop is unrolled by its two slots; the last step behind it loads nothing. Few steps need no loop. The first
+    row of tiles is run."""
     chip, t, side = CHIPS[chip], MatrixTile(32, 32, 32, 2 * CHIPS[chip].warp, 2), 32 * steps
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((side, side)).astype(np.float16) for _ in range(2))
