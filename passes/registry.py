@@ -89,6 +89,7 @@ BUILTIN: dict[str, str] = {
     "shard": "xcc.passes.xt.shard",
     "share-operands": "xcc.passes.tile.share_operands",
     "split-beside": "xcc.passes.xt.split_beside",
+    "split-concatenations": "xcc.passes.xt.split_concatenations",
     "split-contractions": "xcc.passes.xt.split_contractions",
     "split-groups": "xcc.passes.xt.split_groups",
     "split-reductions": "xcc.passes.xt.split_reductions",

@@ -73,4 +73,4 @@ def pipeline(options: CompileOptions) -> Pipeline:
         schedule=tuple(map(_pass, DECISIONS)),
         xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"),
             _pass("separate-windows"), _pass("xt-fold"),
-            _pass("widen-products"), _pass("pack-weights")))
+            _pass("split-concatenations"), _pass("widen-products"), _pass("pack-weights")))
