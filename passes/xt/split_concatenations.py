@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 from typing import ClassVar
 
-from xcc._mlir import Module, Operation, Value
+from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import element_bytes, nominal_count
@@ -86,8 +87,8 @@ def _free(op: Operation, side: int) -> tuple[Dim, ...]:
 def _split(op: Operation, side: int) -> Value:
     """The result of `op` from products of the parts of its operand `side`."""
     a = xt.attrs_of(op)
-    parts = list(op.operands[side].owner.operands)
-    axis, other = xt.attrs_of(op.operands[side].owner).axis, op.operands[1 - side]
+    joined, other = owner_op(op.operands[side]), op.operands[1 - side]
+    parts, axis = list(joined.operands), xt.attrs_of(joined).axis
     dims = {"lhs_batch": a.lhs_batch, "rhs_batch": a.rhs_batch, "lhs_contract": a.lhs_contract,
             "rhs_contract": a.rhs_contract}
 
@@ -98,12 +99,9 @@ def _split(op: Operation, side: int) -> Value:
         place = len(_batch(op, side)) + (len(_free_dims(op, 0)) if side else 0) + _free_dims(op, side).index(axis)
         return xt.concatenate(*(product(p, other, a.dtype) for p in parts), axis=place)
     wide = "f32" if a.dtype in ("f16", "bf16") else a.dtype
-    along, begin = _contract(op, 1 - side)[_contract(op, side).index(axis)], 0
-    made: list[Value] = []
-    for p in parts:
-        size: Dim = xt.shape_of(p)[axis]
-        made.append(product(p, _cut(other, along, begin, begin + size), wide))
-        begin = begin + size
+    along = _contract(op, 1 - side)[_contract(op, side).index(axis)]
+    ends: list[Dim] = list(accumulate((xt.shape_of(p)[axis] for p in parts), initial=0))
+    made = [product(p, _cut(other, along, *ends[n:n + 2]), wide) for n, p in enumerate(parts)]
     total = reduce(xt.add, made)
     return total if wide == a.dtype else xt.convert(total, dtype=a.dtype)
 
@@ -111,6 +109,7 @@ def _split(op: Operation, side: int) -> Value:
 def _cut(value: Value, dim: int, begin: Dim, end: Dim) -> Value:
     """`value` from `begin` to `end` along `dim`."""
     shape = xt.shape_of(value)
-    starts, limits = [0] * len(shape), list(shape)
+    starts: list[Dim] = [0] * len(shape)
+    limits = list(shape)
     starts[dim], limits[dim] = begin, end
     return xt.slice(value, starts=starts, limits=limits, strides=(1,) * len(shape))
