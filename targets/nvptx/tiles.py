@@ -14,8 +14,9 @@ from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, with_room
 from xcc.targets.gpu_operands import Loaded
 
-__all__ = ["candidates", "fma_seconds", "matrix_tile"]
+__all__ = ["candidates", "fma_seconds", "matrix_tile", "streamed_seconds"]
 
+FEW_ROWS = 16           # of a product whose matrix is read once
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 LATENCY = 0.8e-6        # of a copy from the L2 cache, where two steps of the stages are being computed or freed
 ELEMENTS = 16384        # results whose epilogue takes START_SECONDS
@@ -38,7 +39,8 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
                  MatrixTile(128, 128, k, 128, 4),
                  MatrixTile(128, 64, k, 128, 4), MatrixTile(64, 128, k, 128, 4), MatrixTile(64, 64, k, 128, 4),
                  MatrixTile(32, 64, 2 * k, 128, 4), MatrixTile(64, 32, 2 * k, 128, 4),
-                 *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16)))]
+                 *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16))),
+                 MatrixTile(FEW_ROWS, 128, 2 * k, 128, 6), MatrixTile(FEW_ROWS, 32, 8 * k, 128, 4)]
     tiles = [t for t in tiles if t.m * t.n // t.threads <= ACCUMULATORS]
     if chip.warpgroup_products and size <= 2 and warpgroup and not simt:
         k = 128 // size
@@ -92,7 +94,29 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     found = candidates(size, simt, chip, warpgroup)
     fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile
+    few = [t for t in fitting if t.m == FEW_ROWS and not simt] if m <= FEW_ROWS else []
+    if few:
+        return min(few, key=lambda t: (streamed_seconds(t, n, k, batch, size, chip), -t.n))
     return min(fitting or found[-1:], key=cost)
+
+
+IN_FLIGHT = 1.13e-6     # seconds of the memory's bandwidth that are under way where it is used to the full
+FEWER = 0.4             # power of the share of these bytes that the bandwidth goes with
+LINE = 6.4              # bytes of the time of a row that its length does not change
+OWN = 3                 # times its share of the bandwidth that a core draws at most
+
+
+def streamed_seconds(t: MatrixTile, n: int, k: int, batch: int, size: int, chip: Chip) -> float:
+    """Of a product with so few rows that a tile has all of them: those in which its matrix comes from memory, which
+    takes enough copies under way, and rows of lines that lie together.
+
+    The constants follow 140 times of tiles on an H100: 2048 to 11008 by 4096 to 32000, of 8 rows.
+    """
+    tiles = -(-n // t.n) * batch
+    running = min(tiles, chip.cores * max(1, chip.shared_bytes // t.shared_bytes(size)))
+    under_way = running * (t.stages - 1) * t.n * min(t.k, k) * size / (IN_FLIGHT * chip.bandwidth)
+    rate = min(1.0, under_way ** FEWER, OWN * tiles / chip.cores) * (1 - LINE / (t.n * size))
+    return n * k * batch * size / (chip.bandwidth * rate)
 
 
 READ_CYCLES = 4         # of shared memory, for 16 bytes a lane
