@@ -96,13 +96,14 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile
     few = [t for t in fitting if t.m == FEW_ROWS and not simt] if m <= FEW_ROWS else []
     if few:
-        return min(few, key=lambda t: (streamed_seconds(t, n, k, batch, size, chip), -t.n))
+        return min(few, key=lambda t: (streamed_seconds(t, n, k, batch, size, chip), t.n * t.k * t.stages))
     return min(fitting or found[-1:], key=cost)
 
 
 IN_FLIGHT = 1.13e-6     # seconds of the memory's bandwidth that are under way where it is used to the full
 FEWER = 0.4             # power of the share of these bytes that the bandwidth goes with
 LINE = 6.4              # bytes of the time of a row that its length does not change
+SECTOR = 32             # bytes that are read at least
 OWN = 3                 # times its share of the bandwidth that a core draws at most
 
 
@@ -114,8 +115,9 @@ def streamed_seconds(t: MatrixTile, n: int, k: int, batch: int, size: int, chip:
     """
     tiles = -(-n // t.n) * batch
     running = min(tiles, chip.cores * max(1, chip.shared_bytes // t.shared_bytes(size)))
-    under_way = running * (t.stages - 1) * t.n * min(t.k, k) * size / (IN_FLIGHT * chip.bandwidth)
-    rate = min(1.0, under_way ** FEWER, OWN * tiles / chip.cores) * (1 - LINE / (t.n * size))
+    columns = min(t.n, n) * size
+    under_way = running * min(k, (t.stages - 1) * t.k) * columns / (IN_FLIGHT * chip.bandwidth)
+    rate = min(1.0, under_way ** FEWER, OWN * tiles / chip.cores) * (1 - LINE / max(SECTOR, columns))
     return n * k * batch * size / (chip.bandwidth * rate)
 
 
