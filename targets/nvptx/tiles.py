@@ -16,7 +16,7 @@ from xcc.targets.gpu_operands import Loaded
 
 __all__ = ["candidates", "fma_seconds", "matrix_tile", "streamed_seconds"]
 
-FEW_ROWS = 16           # of a product whose matrix is read once
+FEW_ROWS = (16, 32)     # of a product whose matrix is read once
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 LATENCY = 0.8e-6        # of a copy from the L2 cache, where two steps of the stages are being computed or freed
 ELEMENTS = 16384        # results whose epilogue takes START_SECONDS
@@ -39,8 +39,7 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
                  MatrixTile(128, 128, k, 128, 4),
                  MatrixTile(128, 64, k, 128, 4), MatrixTile(64, 128, k, 128, 4), MatrixTile(64, 64, k, 128, 4),
                  MatrixTile(32, 64, 2 * k, 128, 4), MatrixTile(64, 32, 2 * k, 128, 4),
-                 *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16))),
-                 MatrixTile(FEW_ROWS, 128, 2 * k, 128, 6), MatrixTile(FEW_ROWS, 32, 8 * k, 128, 4)]
+                 *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16)))]
     tiles = [t for t in tiles if t.m * t.n // t.threads <= ACCUMULATORS]
     if chip.warpgroup_products and size <= 2 and warpgroup and not simt:
         k = 128 // size
@@ -49,6 +48,18 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
                   for stages in (4, 5, 6)
                   if (t := MatrixTile(m, n, k, threads, stages, _group(m, n, chip), warpgroup=True)).shared_bytes(size)
                   <= chip.shared_bytes]
+    return _shallower(tiles, size, chip)
+
+
+def _streaming(rows: int, size: int, chip: Chip) -> list[MatrixTile]:
+    """Tiles of all `rows` of a product whose matrix is read once, which copy far ahead."""
+    k = 64 // size
+    return _shallower([*(MatrixTile(rows, n, 4 * k, 128, 4) for n in (32, 64)), MatrixTile(rows, 128, 2 * k, 128, 6),
+                       *([MatrixTile(rows, 32, 8 * k, 128, 4)] if rows == FEW_ROWS[0] else [])], size, chip)
+
+
+def _shallower(tiles: list[MatrixTile], size: int, chip: Chip) -> list[MatrixTile]:
+    """`tiles` with as many stages as shared memory has room for."""
     out = []
     for t in tiles:
         while t.stages > 2 and t.shared_bytes(size) > chip.shared_bytes:
@@ -66,6 +77,10 @@ def _group(m: int, n: int, chip: Chip) -> int:
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
                 _operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True) -> MatrixTile:
     """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
+    rows = next((r for r in FEW_ROWS if m <= r and not simt), 0)
+    if rows:
+        return min(_streaming(rows, size, chip),
+                   key=lambda t: (streamed_seconds(t, n, k, batch, size, chip), t.n * t.k * t.stages))
     rates = dict(chip.flops)
     rate = rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
     cores = chip.cores
@@ -94,9 +109,6 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     found = candidates(size, simt, chip, warpgroup)
     fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile
-    few = [t for t in fitting if t.m == FEW_ROWS and not simt] if m <= FEW_ROWS else []
-    if few:
-        return min(few, key=lambda t: (streamed_seconds(t, n, k, batch, size, chip), t.n * t.k * t.stages))
     return min(fitting or found[-1:], key=cost)
 
 

@@ -100,6 +100,13 @@ func.func private @wide(%a: tensor<8x4096xf16>, %b: tensor<4096x11008xf16>) -> t
   return %0 : tensor<8x11008xf16>
 }
 
+// CHECK-LABEL: func.func private @thirty_rows(
+// CHECK-SAME: block = array<i64: 32, 128>{{.*}}stages = 6 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 64>]
+func.func private @thirty_rows(%a: tensor<30x4096xf16>, %b: tensor<4096x11008xf16>) -> tensor<30x11008xf16> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<30x4096xf16>, tensor<4096x11008xf16>) -> tensor<30x11008xf16>
+  return %0 : tensor<30x11008xf16>
+}
+
 // One row: a reduction of each column's products.
 // CHECK-LABEL: func.func private @vector_matrix(
 // CHECK-SAME: block = array<i64: 1>{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 4096>]
