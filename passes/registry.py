@@ -88,6 +88,7 @@ BUILTIN: dict[str, str] = {
     "separate-windows": "xcc.passes.xt.separate_windows",
     "shard": "xcc.passes.xt.shard",
     "share-operands": "xcc.passes.tile.share_operands",
+    "skip-taps": "xcc.passes.xt.skip_taps",
     "split-beside": "xcc.passes.xt.split_beside",
     "split-concatenations": "xcc.passes.xt.split_concatenations",
     "split-contractions": "xcc.passes.xt.split_contractions",

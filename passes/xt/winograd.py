@@ -90,8 +90,10 @@ class Winograd(Pass):
                     found.append((op, _shape(op, ctx.chip)))
                 else:
                     _tell(ctx, fault)
-            tiles = [self.tile] * len(found) if self.tile else affordable([_forms(s, ctx.chip) for _, s in found],
-                                                                          self.added)
+            if self.tile:
+                tiles = [self.tile if best_chunks(s, self.tile, ctx.chip) is not None else 0 for _, s in found]
+            else:
+                tiles = affordable([_forms(s, ctx.chip) for _, s in found], self.added)
             for (op, shape), tile in zip(found, tiles, strict=True):
                 if tile:
                     with at(op):
@@ -132,7 +134,8 @@ def _forms(s: Shape, chip: Chip) -> list[Form]:
     """As it is, then in tiles where that is clearly faster."""
     elements = 4 * s.inputs * -(-s.outputs // s.panel) * s.panel
     direct = direct_seconds(s, chip)
-    tiled = [Form(m, best_chunks(s, m, chip).seconds, elements * ((m + WINDOW - 1) ** 2 - WINDOW ** 2)) for m in POINTS]
+    tiled = [Form(m, best.seconds, elements * ((m + WINDOW - 1) ** 2 - WINDOW ** 2))
+             for m in POINTS if (best := best_chunks(s, m, chip)) is not None]
     return [Form(0, direct, 0), *(f for f in tiled if direct >= f.seconds * MARGIN)]
 
 
@@ -168,9 +171,9 @@ def direct_seconds(s: Shape, chip: Chip) -> float:
     return max(products / rate, 4 * WINDOW ** 2 * s.inputs * s.outputs / chip.bandwidth)
 
 
-def best_chunks(s: Shape, tile: int, chip: Chip) -> Chunks:
-    """The chunks that are estimated to be fastest."""
-    return min(_chunks(s, tile, chip), key=lambda c: (c.seconds, c.busy))
+def best_chunks(s: Shape, tile: int, chip: Chip) -> Chunks | None:
+    """The chunks that are estimated to be fastest; None where a row of tiles holds more than a thread may."""
+    return min(_chunks(s, tile, chip), key=lambda c: (c.seconds, c.busy), default=None)
 
 
 def _chunks(s: Shape, tile: int, chip: Chip) -> Iterator[Chunks]:

@@ -71,6 +71,6 @@ def pipeline(options: CompileOptions) -> Pipeline:
         kernels={"prologue": ("broadcast", "widen", "once"), "single": SINGLE, "launch": LAUNCH, "piece": PIECE},
         early=(_pass("integer-contractions"),),
         schedule=tuple(map(_pass, DECISIONS)),
-        xt=(_pass("transposed-convolution"), _pass("winograd"), _pass("explicit-padding"),
+        xt=(_pass("transposed-convolution"), _pass("skip-taps"), _pass("winograd"), _pass("explicit-padding"),
             _pass("separate-windows"), _pass("xt-fold"),
             _pass("split-concatenations"), _pass("widen-products"), _pass("pack-weights")))
