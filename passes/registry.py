@@ -22,9 +22,9 @@ ROOMS: dict[str, str] = {
           "explicit-padding fold-scales form-kernels integer-contractions merge-products merge-sorts "
           "move-views move-weights multiplied-types pack-bits pack-weights push-results rank-sorts "
           "requantised-floats scatter-places select-places separate-windows shard skip-taps split-beside "
-          "split-contractions split-groups split-reductions split-scans transposed-convolution unique-runs "
-          "update-in-place wide-pixels widen-products winograd xt-decompose xt-fold xt-recognise "
-          "xt-simplify",
+          "split-concatenations split-contractions split-groups split-reductions split-scans "
+          "transposed-convolution unique-runs update-in-place wide-pixels widen-products winograd xt-decompose "
+          "xt-fold xt-recognise xt-simplify",
     "xt_to_linalg": "xt-to-linalg",
 }
 

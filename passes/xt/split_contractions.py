@@ -20,6 +20,7 @@ from xcc.passes.xt.graph.rewrite import at, is_stored, name_of, replace, walk_op
 from xcc.symbolic import Dim
 
 TILE = 64
+FEW_ROWS, FEW_COLUMNS = 16, 32      # of a tile that copies what a product of few rows reads, far ahead
 MOST = 16           # parts of a sum, or as many as have LONG terms each
 LONG = 1024
 SHORTEST = 128      # terms of a part's sum
@@ -45,13 +46,16 @@ class SplitContractions(Pass):
             elif name_of(op) == "convolution":
                 self._convolution(op, ctx.chip.cores)
 
-    def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int) -> int:
-        """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none."""
-        tiles = -(-free[0] // TILE) * -(-free[1] // TILE) * batch
+    def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int, few: bool = False) -> int:
+        """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none.
+
+        few: tiles copy what they read so far ahead that half of the cores have memory at work.
+        """
+        tiles = -(-free[0] // TILE) * -(-free[1] // (FEW_COLUMNS if few else TILE)) * batch
         if min(free) < 2 or terms < self.terms or tiles > cores // 2:
             return 1
         parts = 1
-        while parts * tiles <= cores and divided % (2 * parts * NEIGHBOURS) == 0 \
+        while parts * tiles <= (cores // 2 if few else cores) and divided % (2 * parts * NEIGHBOURS) == 0 \
                 and terms >= 2 * parts * (SHORTEST if 2 * parts <= MOST else LONG):
             parts *= 2
         return parts
@@ -85,7 +89,8 @@ class SplitContractions(Pass):
         if p is None:
             return
         parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
-            [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores)
+            [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores,
+            p.m <= FEW_ROWS and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies)
         if parts not in p.choices():
             return
         a = xt.attrs_of(op)
