@@ -33,6 +33,7 @@ BUILTIN: dict[str, str] = {
     "expand-floats": "xcc.passes.vector.expand_floats",
     "expand-math": "xcc.passes.vector.expand_math",
     "explicit-padding": "xcc.passes.xt.explicit_padding",
+    "filter-gradients": "xcc.passes.xt.filter_gradients",
     "fold-scales": "xcc.passes.xt.fold_scales",
     "form-kernels": "xcc.passes.xt.form_kernels",
     "group-tiles": "xcc.passes.gpu.group_tiles",

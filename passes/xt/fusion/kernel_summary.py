@@ -156,5 +156,6 @@ def contracted(op: Operation) -> Dim:
         return symbolic.product([w[a.batch + 1], *w[a.batch + 3:]])
     if short_name(op) == "winograd_convolution":
         return symbolic.floordiv(w[0] * w[1] * w[3], a.tile ** 2)       # without the transforms
-    outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWI": w[0], "OHWIo": w[0] * w[-1], "OHWIoi": w[0] * w[-2]}[a.filter]
+    outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWI": w[0], "GIHWO": w[-1] * a.groups, "OHWIo": w[0] * w[-1],
+               "OHWIoi": w[0] * w[-2]}[a.filter]
     return symbolic.floordiv(symbolic.product(w), outputs)

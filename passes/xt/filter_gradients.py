@@ -1,0 +1,57 @@
+"""Convolutions by transposed images, as those that give a filter's gradient, read the images as they lie.
+
+    %a = xt.transpose(%x) {perm = [3, 1, 2, 0]} : 32x56x56x64 -> 64x56x56x32
+    %b = xt.transpose(%g) {perm = [1, 2, 0, 3]} : 32x56x56x128 -> 56x56x32x128
+    %y = xt.convolution(%a, %b) {layout = "NHWC", filter = "HWIO"} : -> 64x3x3x128
+becomes
+    %z = xt.convolution(%x, %g) {layout = "CHWN", filter = "GIHWO"} : -> 128x3x3x64
+    %y = xt.transpose(%z) {perm = [3, 1, 2, 0]}
+
+The sum is over all pixels of all images: a matrix product, both of whose operands lie along its rows and columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xcc._mlir import Module, Operation
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+
+__all__ = ["FilterGradients"]
+
+
+@register_pass
+@dataclass(frozen=True)
+class FilterGradients(Pass):
+    """Gives convolutions of two transposed images the layout in which these lie."""
+
+    name: ClassVar[str] = "filter-gradients"
+
+    def run(self, module: Module, ctx: PassContext) -> None:
+        with module.context:
+            for op in list(walk_ops(module)):
+                if name_of(op) == "convolution" and _of_images(op):
+                    _rewrite(op)
+
+
+def _of_images(op: Operation) -> bool:
+    """Whether the channels that are summed over are a batch: the first dim of what was transposed."""
+    a = xt.attrs_of(op)
+    n = len(a.strides)
+    summed = [xt.attrs_of(made).perm[d] for made, d in
+              ((producer(op.operands[0], "transpose"), n + 1), (producer(op.operands[1], "transpose"), n)) if made]
+    return (a.layout, a.filter, a.groups) == ("NHWC", "HWIO", 1) and summed == [0, 0]
+
+
+def _rewrite(op: Operation) -> None:
+    a = xt.attrs_of(op)
+    n = len(a.strides)
+    swapped = (n + 1, *range(1, n + 1), 0)
+    rest = {k: v for k, v in vars(a).items() if k not in ("layout", "filter")}
+    with at(op):        # xt-simplify joins transposes
+        x = xt.transpose(op.operands[0], perm=swapped)
+        w = xt.transpose(op.operands[1], perm=(n, *range(n), n + 1))
+        replace(op, [xt.transpose(xt.convolution(x, w, layout="CHWN", filter="GIHWO", **rest), perm=swapped)])

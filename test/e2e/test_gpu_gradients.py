@@ -1,0 +1,20 @@
+"""Gradients of convolutions' filters on GPUs, in the interpreter: products over all pixels of all images."""
+
+from __future__ import annotations
+
+import pytest
+from compiled import check, filled, on_chip
+
+from xcc.frontends.shared.convolution import filter_gradient
+
+
+@pytest.mark.parametrize(("chip", "kind", "shape", "outs", "kernel", "low", "strides"), [
+    ("sm_90a", "float16", (4, 16, 9, 11), (24, 9, 11), (3, 3), (1, 1), (1, 1)),
+    ("sm_90a", "float16", (2, 40, 9, 9), (64, 7, 7), (3, 3), (0, 0), (1, 1)),
+    ("sm_80", "float32", (4, 24, 9, 11), (16, 5, 6), (3, 3), (1, 1), (2, 2)),
+    ("sm_80", "float16", (3, 3, 12, 14), (16, 6, 7), (7, 7), (3, 3), (2, 2)),
+    ("gfx942", "float16", (4, 24, 7, 9), (16, 4, 5), (3, 3), (1, 1), (2, 2))])
+def test_gradients_of_filters(chip, kind, shape, outs, kernel, low, strides):
+    with on_chip(chip):
+        check(lambda x, g: filter_gradient(x, g, kernel, low, strides, (1, 1), 1),
+              filled(shape, kind), filled((shape[0], *outs), kind, 1))
