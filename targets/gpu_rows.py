@@ -6,9 +6,11 @@ a block a row; longer rows are walked in a loop. Columns are reduced by the thre
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
-from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop
+from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
@@ -132,7 +134,7 @@ def reduced_to_main(place: Domain, reductions: list[Op]) -> bool:
 
 def _column_lanes(place: Domain, op: Op, chip: Chip) -> tuple[int, ...]:
     """Lanes along the loop that walks a dim of the input by ones, behind which lies a dim that is not reduced."""
-    access = _largest_access(op)
+    access = _access_in_memory(op)
     loops = [p for p, r in enumerate(op.reduction) if r]
     bare = [p for p in (bare_loop(e) for e in access) if p in loops]
     inner = bare_loop(access[-1]) if access else None
@@ -151,7 +153,32 @@ def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:
     loops = [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
     if len(loops) < 2 or max(lanes) < 2:
         return ()
-    return tuple(p for p in (bare_loop(e) for e in _largest_access(op)) if p in loops)
+    return tuple(p for p in (bare_loop(e) for e in _access_in_memory(op)) if p in loops)
+
+
+def _access_in_memory(op: Op) -> Access:
+    """How `op` reads the largest argument that its input is made of, where that has a dim for each of its loops: a
+    transpose ahead of it says how its loops lie. Else how it reads its input."""
+    own = _largest_access(op)
+    inner = {bare_loop(own[-1])} if own else set()
+    seen: set[tuple[Tensor, Access]] = set()
+    whole = [(volume(t.dims), access) for t, a in op.inputs for t, access in _arguments(t, a, seen)
+             if len(access) == len(own) and {bare_loop(e) for e in access} == {bare_loop(e) for e in own}
+             and {bare_loop(access[-1])} == inner]
+    return max(whole, key=lambda found: found[0], default=(0, own))[1]
+
+
+def _arguments(t: Tensor, access: Access, seen: set[tuple[Tensor, Access]]) -> Iterator[tuple[Tensor, Access]]:
+    """The kernel's arguments behind t[access], with how they are read."""
+    if (t, access) in seen or t.producer is not None and t.producer.is_reduction:
+        return
+    seen.add((t, access))
+    if t.producer is None:
+        yield t, access
+        return
+    env = {str(o): e for o, e in zip(t.producer.outs[t.index], access, strict=True)}
+    for source, a in t.producer.inputs:
+        yield from _arguments(source, tuple(symbolic.substitute(e, env) for e in a), seen)
 
 
 def _neighbours(place: Domain, size: int, chip: Chip) -> int:

@@ -13,6 +13,7 @@ from xcc.frontends.shared.attention import masked, repeat_heads, scores, shared_
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.context import Context, Number, Shape
 from xcc.frontends.torch.graph import SizeSpec, TensorSpec
+from xcc.frontends.torch.matmul import accumulated
 from xcc.frontends.torch.random import dropped, survivors
 from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
@@ -40,8 +41,8 @@ class Call:
         bent = self.scores()
         seen = xt.compare(bent, scalar(float("-inf"), bent), direction="ne")
         weights = xt.select(seen, xt.softmax(bent, axis=3), scalar(0, bent))
-        v = convert(repeat_heads(self.v, shared_heads(self.q, self.k)), element(bent))
-        return convert(weighted(self.dropped(weights), v), element(self.q))
+        v, kind = repeat_heads(self.v, shared_heads(self.q, self.k)), element(self.q)
+        return convert(weighted(convert(self.dropped(weights), kind), v, element(bent)), kind)
 
     def dropped(self, weights: Any) -> Any:
         """The weights [batch, heads, rows, columns], or their gradients, after the dropout."""
@@ -51,8 +52,8 @@ class Call:
 
     def scores(self) -> Any:
         """What the softmax is taken of, [batch, heads, rows, columns] in f32 at least; hidden ones are -inf."""
-        q, k = (convert(v, "f32") if element(v) in ("f16", "bf16") else v for v in (self.q, self.k))
-        raw = scores(q, repeat_heads(k, shared_heads(q, k)), self.scale)
+        q, k = self.q, self.k
+        raw = scores(q, repeat_heads(k, shared_heads(q, k)), self.scale, accumulated(element(q)))
         mask = self.mask
         if mask is not None and element(mask) != "i1":
             mask = convert(mask, element(raw))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from compiled import check, filled, on_chip
 
+from xcc.dialects import xt
 from xcc.frontends.shared.convolution import filter_gradient
 
 
@@ -18,3 +19,13 @@ def test_gradients_of_filters(chip, kind, shape, outs, kernel, low, strides):
     with on_chip(chip):
         check(lambda x, g: filter_gradient(x, g, kernel, low, strides, (1, 1), 1),
               filled(shape, kind), filled((shape[0], *outs), kind, 1))
+
+
+def test_gradients_of_norms_of_transposed_rows():
+    """Sums over two dims that lie the other way round in memory: they are walked as they lie."""
+    def scaled(x, g, mean):
+        x, g = (xt.transpose(v, perm=(1, 0, 2)) for v in (x, g))
+        return xt.reduce(xt.mul(xt.sub(x, mean), g), kind="sum", axes=(0, 1))
+
+    with on_chip("sm_80"):
+        check(scaled, filled((37, 6, 24), "float32"), filled((37, 6, 24), "float32", 1), filled((6, 37, 1), "float32", 2))
