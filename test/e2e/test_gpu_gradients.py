@@ -28,4 +28,12 @@ def test_gradients_of_norms_of_transposed_rows():
         return xt.reduce(xt.mul(xt.sub(x, mean), g), kind="sum", axes=(0, 1))
 
     with on_chip("sm_80"):
-        check(scaled, filled((37, 6, 24), "float32"), filled((37, 6, 24), "float32", 1), filled((6, 37, 1), "float32", 2))
+        check(scaled, *(filled((37, 6, 24), "float32", n) for n in range(2)), filled((6, 37, 1), "float32", 2))
+
+
+def test_gradients_of_few_embeddings():
+    """Sums of many rows for each of three places, one of which none names."""
+    places = (filled((96, 1), "int64") % 2) * 2
+    with on_chip("sm_80"):
+        check(lambda x, i, u: xt.scatter_nd(x, i, u, reduction="add"), filled((3, 40), "float32"), places,
+              filled((96, 40), "float32", 1))
