@@ -55,7 +55,7 @@ def thread_math(*, halves: bool) -> tuple[Pass, ...]:
 
 def gpu_pipeline(back: tuple[Stage, ...]) -> Pipeline:
     """The stages of a GPU's compilation, `back` behind stage ``vector``."""
-    return whole_pipeline(back, xt=gpu_model_passes(), keep=("attention",), in_place=True,
+    return whole_pipeline(back, xt=gpu_model_passes(), keep=("attention", "attention_with_sums"), in_place=True,
                           schedule=(parse_pass("stream-k"), parse_pass("split-rows")),
                           early=(parse_pass("integer-contractions"),),
                           kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE,

@@ -1,4 +1,5 @@
-"""Gradients of convolutions' filters on GPUs, in the interpreter: products over all pixels of all images."""
+"""What training asks of GPUs, in the interpreter: filters' gradients, sums over rows, attention with what its gradient
+reads."""
 
 from __future__ import annotations
 
@@ -37,3 +38,15 @@ def test_gradients_of_few_embeddings():
     with on_chip("sm_80"):
         check(lambda x, i, u: xt.scatter_nd(x, i, u, reduction="add"), filled((3, 40), "float32"), places,
               filled((96, 40), "float32", 1))
+
+
+@pytest.mark.parametrize(("chip", "rows", "keys", "heads", "causal"), [
+    ("sm_90a", 70, 70, 2, True), ("sm_80", 33, 90, 4, False), ("sm_80", 2, 600, 2, False),
+    ("gfx942", 40, 33, 2, False)])
+def test_attention_with_sums(chip, rows, keys, heads, causal):
+    """Masked, with a query that sees no key, where it is not causal; two queries see their keys in parts."""
+    q, k, v = (filled(s, "float16", n) for n, s in enumerate(((2, 4, rows, 32), *[(2, heads, keys, 32)] * 2)))
+    mask = filled((2, 1, rows, keys), "bool", 3)
+    mask[:, :, 1] = False
+    with on_chip(chip):
+        check(lambda *given: xt.attention_with_sums(*given, causal=causal), q, k, v, *(() if causal else (mask,)))

@@ -141,7 +141,7 @@ def _flops(op: Operation) -> Dim:
         return size * symbolic.product(xt.attrs_of(op).window)
     if access == "contraction":
         return 2 * size * contracted(op)
-    if short_name(op) == "attention":
+    if short_name(op) in ("attention", "attention_with_sums"):
         keys = xt.shape_of(op.operands[1])[2]
         return 2 * keys * (size + symbolic.product(xt.shape_of(op.operands[0])))
     return 0
