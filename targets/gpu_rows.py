@@ -159,7 +159,7 @@ def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:
 def _access_in_memory(op: Op) -> Access:
     """How `op` reads the largest argument that its input is made of, where that has a dim for each of its loops: a
     transpose ahead of it says how its loops lie. Else how it reads its input."""
-    own = _largest_access(op)
+    own = max((a for _, a in op.inputs), key=lambda a: (len(a), sum(bare_loop(e) is not None for e in a)), default=())
     inner = {bare_loop(own[-1])} if own else set()
     seen: set[tuple[Tensor, Access]] = set()
     whole = [(volume(t.dims), access) for t, a in op.inputs for t, access in _arguments(t, a, seen)

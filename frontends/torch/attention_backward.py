@@ -52,14 +52,14 @@ def gradients(call: Call, grad: Any, out: Any, sums: Any) -> Gradients:
     k, v = repeat_heads(call.k, groups), repeat_heads(call.v, groups)
     bent, sums = call.scores(), convert(sums, wide)
     hidden = xt.compare(bent, scalar(float("-inf"), bent), direction="eq")
-    p = xt.select(hidden, scalar(0, bent), xt.exp(xt.sub(bent, sums)))
+    p = convert(xt.select(hidden, scalar(0, bent), xt.exp(xt.sub(bent, sums))), kind)
     delta = xt.reduce(xt.mul(_wide(grad), _wide(out)), kind="sum", axes=(3,), keepdims=True)
-    ds = xt.mul(p, xt.sub(call.dropped(weighted(grad, _turned(v), wide)), delta))
+    ds = xt.mul(_wide(p), xt.sub(call.dropped(weighted(grad, _turned(v), wide)), delta))
     scale, narrow = scalar(call.scale, ds), convert(ds, kind)
     dq = xt.mul(weighted(narrow, k, wide), scale)
     dq = dq if call.factor is None else xt.mul(dq, convert(call.factor, wide))
     dk = xt.mul(weighted(_turned(narrow), call.q, wide), scale)
-    dv = weighted(_turned(convert(call.dropped(p), kind)), grad, wide)
+    dv = weighted(_turned(call.dropped(p)), grad, wide)
     return Gradients(dq, _joined(dk, groups), _joined(dv, groups), ds)
 
 

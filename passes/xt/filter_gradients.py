@@ -8,6 +8,7 @@ becomes
     %y = xt.transpose(%z) {perm = [3, 1, 2, 0]}
 
 The sum is over all pixels of all images: a matrix product, both of whose operands lie along its rows and columns.
+Pixels of a few channels are padded to a word.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
 
 __all__ = ["FilterGradients"]
+
+WORD = 8        # bytes of a pixel of few channels, which are copied together
+FEW = 4         # such channels
 
 
 @register_pass
@@ -54,4 +58,11 @@ def _rewrite(op: Operation) -> None:
     with at(op):        # xt-simplify joins transposes
         x = xt.transpose(op.operands[0], perm=swapped)
         w = xt.transpose(op.operands[1], perm=(n, *range(n), n + 1))
-        replace(op, [xt.transpose(xt.convolution(x, w, layout="CHWN", filter="GIHWO", **rest), perm=swapped)])
+        channels = xt.shape_of(x)[-1]
+        more = -channels % (WORD * 8 // xt.width(a.dtype)) if isinstance(channels, int) and channels < FEW else 0
+        x = xt.pad(x, low=(0,) * (n + 2), high=(*(0,) * (n + 1), more)) if more else x
+        y = xt.convolution(x, w, layout="CHWN", filter="GIHWO", **rest)
+        if more:
+            whole = xt.shape_of(y)
+            y = xt.slice(y, starts=(0,) * (n + 2), limits=(*whole[:-1], channels), strides=(1,) * (n + 2))
+        replace(op, [xt.transpose(y, perm=swapped)])

@@ -88,13 +88,18 @@ class SplitContractions(Pass):
             replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
 
     def _images(self, op: Operation, cores: int) -> None:
-        """The parts of the images that a filter's gradient is summed over are groups, each with all outputs."""
+        """The parts of the images that a filter's gradient is summed over are groups, each with all outputs.
+
+        Two tiles a core hide what a gathering thread computes.
+        """
         a = xt.attrs_of(op)
         x, w = op.operands
         images, *window, outputs = _sizes(xt.shape_of(w))
         shape = _sizes(xt.shape_of(op.results[0]))
-        parts = self._parts([outputs, math.prod(shape[1:])], 1, images * math.prod(window), images * NEIGHBOURS, cores)
-        if parts == 1:
+        tiles, terms, parts = -(-outputs // TILE) * -(-math.prod(shape[1:]) // TILE), images * math.prod(window), 1
+        while tiles * parts < 2 * cores and images % (2 * parts) == 0 and terms >= 2 * parts * SHORTEST:
+            parts *= 2
+        if parts == 1 or terms < self.terms:
             return
         with at(op):
             wide = "f64" if a.dtype == "f64" else "f32"

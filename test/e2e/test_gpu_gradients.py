@@ -22,6 +22,13 @@ def test_gradients_of_filters(chip, kind, shape, outs, kernel, low, strides):
               filled(shape, kind), filled((shape[0], *outs), kind, 1))
 
 
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
+def test_gradients_of_depthwise_filters(chip):
+    with on_chip(chip):
+        check(lambda x, g: filter_gradient(x, g, (3, 3), (1, 1), (2, 2), (1, 1), 24),
+              filled((3, 24, 9, 8), "float16"), filled((3, 24, 5, 4), "float16", 1))
+
+
 def test_gradients_of_norms_of_transposed_rows():
     """Sums over two dims that lie the other way round in memory: they are walked as they lie."""
     def scaled(x, g, mean):
