@@ -1,8 +1,8 @@
 """Masks of attention as torch's fused ops want them.
 
 On GPUs torch takes scaled_dot_product_attention apart, into products in f32 and a softmax, where a mask's last dim is
-stretched (``mask[:, :, :, None].expand(...)``): its kernels would read memory there. What Dynamo has traced gets a copy of
-the mask, which is one more expression.
+stretched (``mask[:, :, :, None].expand(...)``): its kernels would read memory there. What Dynamo has traced gets a copy
+of the mask, which is one more expression.
 """
 
 from __future__ import annotations
