@@ -45,7 +45,8 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
         if any(n > 1 for lanes in columns for n in lanes):
             reduce = tuple(columns)
             joined = tuple(_joined(o, lanes) for o, lanes in zip(reductions, columns, strict=True))
-            block, vector, threads = _columns(place, max(n for lanes in columns for n in lanes), chip)
+            lanes = max(n for lanes in columns for n in lanes)
+            block, vector, threads = _columns(place, lanes, chip, _waves(reductions))
         elif (window := window_tile(place, reductions, chip)) is not None:
             block = vector = list(window.tile)
             threads, beside = window.threads, window.beside
@@ -143,8 +144,8 @@ def _column_lanes(place: Domain, op: Op, chip: Chip) -> tuple[int, ...]:
     size = volume(op.loops[p] for p in loops)
     if size <= UNROLL or len(bare) != len(loops):
         return row_lanes(op)
-    neighbours = min(pow2_above(estimate(op.loops[inner])), _neighbours(place, element_bytes(op.inputs[0][0].element),
-                                                                         chip))
+    neighbours = min(pow2_above(estimate(op.loops[inner])),
+                     _neighbours(place, element_bytes(op.inputs[0][0].element), chip, _waves([op])))
     return tuple(min(COLUMN_TILE // neighbours, pow2_above(size)) if p == bare[-1] else 1 for p in loops)
 
 
@@ -181,18 +182,23 @@ def _arguments(t: Tensor, access: Access, seen: set[tuple[Tensor, Access]]) -> I
         yield from _arguments(source, tuple(symbolic.substitute(e, env) for e in a), seen)
 
 
-def _neighbours(place: Domain, size: int, chip: Chip) -> int:
+def _waves(reductions: list[Op]) -> float:
+    """Blocks that a core should have: two where sums of products read what they multiply at computed places."""
+    return 2.0 if any(len(o.inputs) > 1 for o in reductions) else 0.9
+
+
+def _neighbours(place: Domain, size: int, chip: Chip, waves: float) -> int:
     """Columns of a block: neighbours of `size` bytes."""
-    wanted = 0.9 * chip.cores
+    wanted = waves * chip.cores
     return next((b // size for b in COLUMN_BYTES if volume(place.dims) * size // b >= wanted), COLUMN_BYTES[-1] // size)
 
 
-def _columns(place: Domain, lanes: int, chip: Chip) -> tuple[list[int], list[int], int]:
+def _columns(place: Domain, lanes: int, chip: Chip, waves: float) -> tuple[list[int], list[int], int]:
     """Block, vector and threads where columns are reduced: few neighbours, many of each column."""
     last = len(place.dims) - 1
     tile = [1] * len(place.dims)
     read = [t for t, _ in place.reads] or [place.main]      # pieces of a concatenation are read at computed places
-    tile[last] = min(pow2_above(estimate(place.dims[last])), *(_neighbours(place, element_bytes(t.element), chip)
+    tile[last] = min(pow2_above(estimate(place.dims[last])), *(_neighbours(place, element_bytes(t.element), chip, waves)
                                                               for t in read))
     return tile, tile, _threads(tile[last] * lanes, chip, 512)
 

@@ -36,6 +36,7 @@ def _take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
                            f"got {x.dim()} dimensions for input, and {indices.dim()} dimensions for indices")
     dim = dim % max(x.dim(), 1)
-    shape = torch.broadcast_shapes(*((*v.shape[:dim], 1, *v.shape[dim + 1:]) for v in (x, indices)))
+    beside = [(*v.shape[:dim], 1, *v.shape[dim + 1:]) for v in (x, indices)]
+    shape = torch.broadcast_shapes(*beside)         # type: ignore[no-untyped-call]
     wide = (v.expand(*shape[:dim], v.shape[dim], *shape[dim + 1:]) for v in (x, indices))
     return next(wide).gather(dim, next(wide))

@@ -21,6 +21,7 @@ from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.symbolic import Dim
 
 TILE = 64
+WIDE = 128          # sides of a tile of a long sum with many results
 MOST = 16           # parts of a sum, or as many as have LONG terms each
 LONG = 1024
 SHORTEST = 128      # terms of a part's sum
@@ -88,16 +89,13 @@ class SplitContractions(Pass):
             replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
 
     def _images(self, op: Operation, cores: int) -> None:
-        """The parts of the images that a filter's gradient is summed over are groups, each with all outputs.
-
-        Two tiles a core hide what a gathering thread computes.
-        """
+        """The parts of the images that a filter's gradient is summed over are groups, each with all outputs."""
         a = xt.attrs_of(op)
         x, w = op.operands
         images, *window, outputs = _sizes(xt.shape_of(w))
         shape = _sizes(xt.shape_of(op.results[0]))
-        tiles, terms, parts = -(-outputs // TILE) * -(-math.prod(shape[1:]) // TILE), images * math.prod(window), 1
-        while tiles * parts < 2 * cores and images % (2 * parts) == 0 and terms >= 2 * parts * SHORTEST:
+        tiles, terms, parts = -(-outputs // WIDE) * -(-math.prod(shape[1:]) // WIDE), images * math.prod(window), 1
+        while tiles * parts < cores and images % (2 * parts) == 0 and terms >= 2 * parts * SHORTEST:
             parts *= 2
         if parts == 1 or terms < self.terms:
             return

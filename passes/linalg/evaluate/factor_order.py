@@ -15,6 +15,7 @@ from xcc._mlir import Value, ir
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Flat, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.kernel.kernel import Op, captured_tensors
+from xcc.passes.linalg.kernel.reduction_body import narrow
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
@@ -35,10 +36,11 @@ def factor_tile(ev: Evaluator, op: Op, env: Mapping[str, Ix], factor: Value) -> 
 
 
 def _neighbours(ev: Evaluator, op: Op, env: Mapping[str, Ix], factor: Value) -> Axis | None:
-    """The axis of the result that walks the last dim of the input `factor`, where that is gathered."""
-    if ev.memory.access != "gather" or not isinstance(factor.owner, ir.Block) or factor.owner != op.block:
+    """The axis of the result that walks the last dim of the input behind `factor`, where that is gathered."""
+    argument = narrow(factor)
+    if ev.memory.access != "gather" or not isinstance(argument.owner, ir.Block) or argument.owner != op.block:
         return None
-    t, access = op.inputs[ir.BlockArgument(factor).arg_number]
+    t, access = op.inputs[ir.BlockArgument(argument).arg_number]
     walked = env.get(str(access[-1])) if access else None
     if walked is None or len(walked.axes) != 1 or walked.axes[0].order >= REDUCTION_ORDER:
         return None

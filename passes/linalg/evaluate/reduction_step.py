@@ -72,7 +72,7 @@ class Step:
         """acc + the product at `env`."""
         assert self.product is not None
         total = self._total()
-        p, q = (Body(self.ev, self.op, env).value(v) for v in self.product)
+        p, q = (factor_tile(self.ev, self.op, env, v) for v in self.product)
         return self.b.elementwise("math.fma", self.op.results[0].element,
                                   [self.b.broadcast(v, acc.axes) for v in (p, q)] + [acc],
                                   {k: v for k, v in total.attributes.items() if k == "fastmath"})
