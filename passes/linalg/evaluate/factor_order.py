@@ -44,8 +44,11 @@ def _neighbours(ev: Evaluator, op: Op, env: Mapping[str, Ix], factor: Value) -> 
     walked = env.get(str(access[-1])) if access else None
     if walked is None or len(walked.axes) != 1 or walked.axes[0].order >= REDUCTION_ORDER:
         return None
+    places = [ev.b.access(e, dict(env)) for e in access]
+    if not any(a.order >= REDUCTION_ORDER for i in places for a in i.axes):
+        return None         # nothing is summed side by side
     gathered = next(captured_tensors(t.producer, ev.kernel), None) is not None if t.producer is not None else \
-        ev.memory.gathers(t, [ev.b.access(e, dict(env)) for e in access])
+        ev.memory.gathers(t, places)
     return walked.axes[0] if gathered else None
 
 
