@@ -35,7 +35,7 @@ class CutReductions(Pass):
     """
 
     name: ClassVar[str] = "cut-reductions"
-    elements: int = 1 << 16
+    elements: int = 3 << 15
     part: int = 4096
 
     def run(self, module: Module, ctx: PassContext) -> None:

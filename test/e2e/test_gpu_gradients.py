@@ -57,3 +57,11 @@ def test_attention_with_sums(chip, rows, keys, heads, causal):
     mask[:, :, 1] = False
     with on_chip(chip):
         check(lambda *given: xt.attention_with_sums(*given, causal=causal), q, k, v, *(() if causal else (mask,)))
+
+
+def test_attention_with_sums_reads_through_transposes():
+    def attention(*given):
+        return xt.attention_with_sums(*(xt.transpose(v, perm=(0, 2, 1, 3)) for v in given))
+
+    with on_chip("sm_90a"):
+        check(attention, *(filled((2, 20, 3, 16), "float16", n) for n in range(3)))
