@@ -13,13 +13,10 @@ Pixels of a few channels are padded to a word.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import producer, rewrite
 
 __all__ = ["FilterGradients"]
 
@@ -28,17 +25,11 @@ FEW = 4         # such channels
 
 
 @register_pass
-@dataclass(frozen=True)
 class FilterGradients(Pass):
     """Gives convolutions of two transposed images the layout in which these lie."""
 
-    name: ClassVar[str] = "filter-gradients"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "convolution" and _of_images(op):
-                    _rewrite(op)
+        rewrite(module, {"convolution": lambda op: _as_they_lie(op) if _of_images(op) else None})
 
 
 def _of_images(op: Operation) -> bool:
@@ -50,19 +41,18 @@ def _of_images(op: Operation) -> bool:
     return (a.layout, a.filter, a.groups) == ("NHWC", "HWIO", 1) and summed == [0, 0]
 
 
-def _rewrite(op: Operation) -> None:
+def _as_they_lie(op: Operation) -> Value:
     a = xt.attrs_of(op)
     n = len(a.strides)
     swapped = (n + 1, *range(1, n + 1), 0)
     rest = {k: v for k, v in vars(a).items() if k not in ("layout", "filter")}
-    with at(op):        # xt-simplify joins transposes
-        x = xt.transpose(op.operands[0], perm=swapped)
-        w = xt.transpose(op.operands[1], perm=(n, *range(n), n + 1))
-        channels = xt.shape_of(x)[-1]
-        more = -channels % (WORD * 8 // xt.width(a.dtype)) if isinstance(channels, int) and channels < FEW else 0
-        x = xt.pad(x, low=(0,) * (n + 2), high=(*(0,) * (n + 1), more)) if more else x
-        y = xt.convolution(x, w, layout="CHWN", filter="GIHWO", **rest)
-        if more:
-            whole = xt.shape_of(y)
-            y = xt.slice(y, starts=(0,) * (n + 2), limits=(*whole[:-1], channels), strides=(1,) * (n + 2))
-        replace(op, [xt.transpose(y, perm=swapped)])
+    x = xt.transpose(op.operands[0], perm=swapped)      # xt-simplify joins transposes
+    w = xt.transpose(op.operands[1], perm=(n, *range(n), n + 1))
+    channels = xt.shape_of(x)[-1]
+    more = -channels % (WORD * 8 // xt.width(a.dtype)) if isinstance(channels, int) and channels < FEW else 0
+    x = xt.pad(x, low=(0,) * (n + 2), high=(*(0,) * (n + 1), more)) if more else x
+    y = xt.convolution(x, w, layout="CHWN", filter="GIHWO", **rest)
+    if more:
+        whole = xt.shape_of(y)
+        y = xt.slice(y, starts=(0,) * (n + 2), limits=(*whole[:-1], channels), strides=(1,) * (n + 2))
+    return xt.transpose(y, perm=swapped)

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import is_stored, rewrite
 from xcc.symbolic import Dim
 
 __all__ = ["WidePixels"]
@@ -41,18 +40,11 @@ class _Plan:
 
 
 @register_pass
-@dataclass(frozen=True)
 class WidePixels(Pass):
     """Pads channels and joins pixels of convolutions whose pixels are shorter than an access to memory."""
 
-    name: ClassVar[str] = "wide-pixels"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "convolution" and (plan := _plan(op)) is not None:
-                    with at(op):
-                        replace(op, [_widened(op, plan)])
+        rewrite(module, {"convolution": lambda op: _widened(op, p) if (p := _plan(op)) is not None else None})
 
 
 def _plan(op: Operation) -> _Plan | None:
@@ -84,11 +76,13 @@ def _plan(op: Operation) -> _Plan | None:
 
 def _is_cheap(w: Value, x: tuple[Dim, ...]) -> bool:
     """Whether the filter is rearranged at compile time or, as in training, much less than the image."""
-    if producer(w, "weight") is not None or producer(w, "constant") is not None:
-        return True
     shape = xt.shape_of(w)
-    known = math.prod(d for d in x if isinstance(d, int))
-    return all(isinstance(d, int) for d in shape) and math.prod(d for d in shape if isinstance(d, int)) * SMALL <= known
+    known = math.prod(_sizes(x))
+    return is_stored(w) or len(_sizes(shape)) == len(shape) and math.prod(_sizes(shape)) * SMALL <= known
+
+
+def _sizes(shape: tuple[Dim, ...]) -> list[int]:
+    return [d for d in shape if isinstance(d, int)]
 
 
 def _widened(op: Operation, p: _Plan) -> Value:
