@@ -222,3 +222,14 @@ func.func @long_rows(%x: tensor<100x64xf32>, %w: tensor<64x72xf32>) -> tensor<10
   %1 = "xt.reduce"(%0) {axes = [1], keepdims = false, kind = "max"} : (tensor<100x72xf32>) -> tensor<100xf32>
   return %1 : tensor<100xf32>
 }
+
+// One with the logs of its sums reads through transposes, too; what turns its result is a kernel of its own.
+// CHECK-LABEL: func.func @attention_with_sums_takes_its_views(
+// CHECK: xtv.dispatch{{.*}} -> (tensor<1x2x8x16xf16>, tensor<1x2x8xf32>)
+// CHECK: xtv.dispatch{{.*}} -> tensor<1x8x2x16xf16>
+func.func @attention_with_sums_takes_its_views(%q: tensor<1x8x2x16xf16>, %k: tensor<1x2x8x16xf16>) -> (tensor<1x8x2x16xf16>, tensor<1x2x8xf32>) {
+  %0 = "xt.transpose"(%q) {perm = [0, 2, 1, 3]} : (tensor<1x8x2x16xf16>) -> tensor<1x2x8x16xf16>
+  %1:2 = "xt.attention_with_sums"(%0, %k, %k) {causal = true, scale = 0.25 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> (tensor<1x2x8x16xf16>, tensor<1x2x8xf32>)
+  %2 = "xt.transpose"(%1#0) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
+  return %2, %1#1 : tensor<1x8x2x16xf16>, tensor<1x2x8xf32>
+}
