@@ -21,8 +21,8 @@ ROOMS: dict[str, str] = {
     "xt": "aligned-rows bytes-along-k channels-last convert-precision cut-reductions exchange-pairs "
           "explicit-padding fold-scales form-kernels integer-contractions merge-products merge-sorts "
           "move-views move-weights multiplied-types pack-bits pack-weights push-results rank-sorts "
-          "requantised-floats scatter-places select-places separate-windows shard skip-taps "
-          "split-beside split-contractions split-groups split-reductions split-scans transposed-convolution unique-runs "
+          "requantised-floats scatter-places select-places separate-windows shard skip-taps split-beside "
+          "split-contractions split-groups split-reductions split-scans transposed-convolution unique-runs "
           "update-in-place wide-pixels widen-products winograd xt-decompose xt-fold xt-recognise "
           "xt-simplify",
     "xt_to_linalg": "xt-to-linalg",

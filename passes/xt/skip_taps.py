@@ -20,6 +20,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import dtype_of
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import rewrite
+from xcc.passes.xt.products.panels import static_shape
 from xcc.symbolic import Dim, dim_min
 
 __all__ = ["SkipTaps"]
@@ -55,14 +56,14 @@ def _fits(op: Operation) -> bool:
 
 def _shifts(op: Operation) -> list[list[int]]:
     """For each dim of the image, how far behind a result's place each tap reads."""
-    a, w = xt.attrs_of(op), xt.shape_of(op.operands[1])
+    a, w = xt.attrs_of(op), static_shape(op.operands[1]) or ()
     return [[n * dilation - low for n in range(taps)]
             for taps, dilation, low in zip(w, a.rhs_dilation, a.low, strict=False)]
 
 
 def _share(op: Operation) -> float:
     """The estimated time, as a share of the convolution's as it is."""
-    *_, inputs, outputs = xt.shape_of(op.operands[1])
+    *_, inputs, outputs = static_shape(op.operands[1]) or (0, 0)
     left = 1.0
     for size, shifts in zip(xt.shape_of(op.operands[0])[1:], _shifts(op), strict=False):
         count = size if isinstance(size, int) else max(nominal_count((size,), {}), IMAGE)
