@@ -52,7 +52,7 @@ def _found(entry: model_cache.Ticket | None) -> Artifact | None:
         return None
 
 
-def _compile_apart(model: Any, options: CompileOptions, pipeline: Any, plugins: tuple[str, ...],
+def _compile_apart(model: object, options: CompileOptions, pipeline: object, plugins: tuple[str, ...],
                    entry: model_cache.Ticket | None) -> Artifact:
     output = _output()
     try:
