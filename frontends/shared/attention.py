@@ -23,10 +23,11 @@ def shared_heads(q: Any, k: Any) -> Any:
     return symbolic.floordiv(xt.shape_of(q)[1], xt.shape_of(k)[1])
 
 
-def scores(q: Any, k: Any, scale: float) -> Any:
-    """q k^T * scale, of [batch, heads, seq, dim] with heads alike."""
-    product = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,))
-    return xt.mul(product, scalar(scale, q))
+def scores(q: Any, k: Any, scale: float, dtype: str | None = None) -> Any:
+    """q k^T * scale in `dtype` (default: q's), of [batch, heads, seq, dim] with heads alike."""
+    product = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,),
+                             dtype=dtype)
+    return xt.mul(product, scalar(scale, product))
 
 
 def masked(x: Any, mask: Any) -> Any:
@@ -36,6 +37,7 @@ def masked(x: Any, mask: Any) -> Any:
     return xt.select(mask, x, scalar(float("-inf"), x)) if element(mask) == "i1" else xt.add(x, mask)
 
 
-def weighted(weights: Any, v: Any) -> Any:
-    """weights [batch, heads, rows, columns] times v."""
-    return xt.dot_general(weights, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,))
+def weighted(weights: Any, v: Any, dtype: str | None = None) -> Any:
+    """weights [batch, heads, rows, columns] times v, in `dtype` (default: that of the weights)."""
+    return xt.dot_general(weights, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,),
+                          dtype=dtype)

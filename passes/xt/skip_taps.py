@@ -20,7 +20,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import dtype_of
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import rewrite
-from xcc.passes.xt.products.panels import static_shape
 from xcc.symbolic import Dim, dim_min
 
 __all__ = ["SkipTaps"]
@@ -56,14 +55,19 @@ def _fits(op: Operation) -> bool:
 
 def _shifts(op: Operation) -> list[list[int]]:
     """For each dim of the image, how far behind a result's place each tap reads."""
-    a, w = xt.attrs_of(op), static_shape(op.operands[1]) or ()
+    a = xt.attrs_of(op)
     return [[n * dilation - low for n in range(taps)]
-            for taps, dilation, low in zip(w, a.rhs_dilation, a.low, strict=False)]
+            for taps, dilation, low in zip(_filter(op), a.rhs_dilation, a.low, strict=False)]
+
+
+def _filter(op: Operation) -> list[int]:
+    """Its taps along each dim, inputs and outputs, which are numbers."""
+    return [d for d in xt.shape_of(op.operands[1]) if isinstance(d, int)]
 
 
 def _share(op: Operation) -> float:
     """The estimated time, as a share of the convolution's as it is."""
-    *_, inputs, outputs = static_shape(op.operands[1]) or (0, 0)
+    *_, inputs, outputs = _filter(op)
     left = 1.0
     for size, shifts in zip(xt.shape_of(op.operands[0])[1:], _shifts(op), strict=False):
         count = size if isinstance(size, int) else max(nominal_count((size,), {}), IMAGE)
