@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc import symbolic
-from xcc._mlir import Value, ir
+from xcc._mlir import Operation, Value, maker
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix
 from xcc.passes.linalg.evaluate.body import Body
@@ -106,6 +106,5 @@ def _at_keys(access: Access, key: int) -> Access:
     return tuple(symbolic.substitute(e, {str(loop(key)): KEY}) for e in access)
 
 
-def _yielded(op: Op) -> Any:
-    made = list(op.block.operations)[-1].operands[0].owner
-    return None if isinstance(made, ir.Block) else made
+def _yielded(op: Op) -> Operation | None:
+    return maker(list(op.block.operations)[-1].operands[0])
