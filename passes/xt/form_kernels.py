@@ -22,8 +22,6 @@ from xcc.passes.xt.graph.op_graph import Graph, Node, is_inline
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.symbolic import symbols_of
 
-__all__ = ["FormKernels"]
-
 
 @register_pass
 class FormKernels(FusionLimits, Pass):
