@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from xcc import symbolic
-from xcc._mlir import Operation, Value, maker
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix
 from xcc.passes.linalg.evaluate.body import Body
@@ -107,4 +107,5 @@ def _at_keys(access: Access, key: int) -> Access:
 
 
 def _yielded(op: Op) -> Operation | None:
-    return maker(list(op.block.operations)[-1].operands[0])
+    made = list(op.block.operations)[-1].operands[0].owner
+    return None if isinstance(made, ir.Block) else made.operation
