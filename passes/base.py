@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from xcc.targets.base import Chip
     from xcc.weights import WeightStore
 
-__all__ = ["Pass", "PassContext", "get_pass", "parse_pass", "register_pass", "registered_passes"]
-
 
 @dataclass(frozen=True)
 class PassContext:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["BLOCKS", "LEGAL", "LEGAL_IN_MAIN", "PLANNED", "THREADS", "TILES"]
-
 _BUILTIN = ("builtin.module", "func.func", "func.return")
 _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
 

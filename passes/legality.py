@@ -14,8 +14,6 @@ from xcc.passes.walk import ops_where
 if TYPE_CHECKING:
     from xcc._mlir import Module, Operation
 
-__all__ = ["check_legal", "illegal_ops"]
-
 
 @cache
 def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:

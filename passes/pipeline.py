@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from xcc.passes.base import PassContext
     from xcc.targets.base import Chip
 
-__all__ = ["MAIN_STAGES", "MODEL_STAGES", "Pipeline", "Stage"]
-
 MODEL_STAGES = ("xt", "kernels")
 """The stages that run on the whole module, first; those behind them run on each kernel alone."""
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from xcc._mlir import Module, Operation, WalkResult, ir
 
-__all__ = ["ops_where"]
-
 
 def ops_where(root: Module | Operation, wanted: Callable[[Any], bool], outer_first: bool = False) -> list[Operation]:
     """The operations at and below `root` that are `wanted`, in order; what is inside an operation comes before it, or

@@ -12,8 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["deferred", "file", "part", "target_names"]
-
 
 @lru_cache(maxsize=1)
 def target_names() -> tuple[str, ...]:

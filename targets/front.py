@@ -5,9 +5,6 @@ from __future__ import annotations
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 
-__all__ = ["BESIDE", "LAUNCH", "MAX_ROW", "TILE_ROW", "front_stages", "gpu_model_passes", "main_stages",
-           "tile_pipeline", "whole_pipeline"]
-
 BESIDE = 4          # microseconds of memory traffic of kernels that share a launch, which alone costs a GPU about one
 LAUNCH = 1 << 24    # operations in the microsecond in which a GPU starts a kernel, where 8 go with a byte of its memory
 MAX_ROW = 1 << 24   # of a GPU's kernel with reductions: few long rows are reduced in parts, the L2 cache has them then

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from xcc.targets.base import Chip
 from xcc.targets.gpu_operands import Loaded
 
-__all__ = ["START_SECONDS", "STEP_SECONDS", "MatrixTile", "matrix_tile", "with_room"]
-
 STEP_SECONDS = 0.35e-6  # a step of the loop that nothing else covers: barrier, latency of shared memory
 START_SECONDS = 1e-6    # of a workgroup: addresses, first loads
 

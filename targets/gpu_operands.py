@@ -12,8 +12,6 @@ from xcc.passes.linalg.kernel.domain import element_bytes, volume
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, bare_loop
 from xcc.symbolic import Dim
 
-__all__ = ["Loaded", "along", "loaded", "loaded_tensor"]
-
 WORD, WIDEST = 4, 16        # bytes of a register and of the widest access
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from xcc.passes.pipeline import Pipeline
 from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, front_stages, gpu_model_passes, whole_pipeline
 
-__all__ = ["DECISIONS", "gpu_pipeline", "plan_stage", "thread_math", "thread_stage"]
-
 DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-shared-memory", "peel-steps",
              "whole-steps", "persistent-grid", "group-tiles", "coarsen-grid", "epilogue-pieces", "prefetch-epilogue",
              "prefetch-fragments", "convert-layouts")

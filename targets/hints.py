@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from xcc.targets.base import Target
 
-__all__ = ["called", "chip_hint", "target_hint"]
-
 
 def called(name: str, targets: Iterable[Target]) -> list[Target]:
     """The targets that `name` means, in small letters: their own, or what others call them."""

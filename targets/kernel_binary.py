@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from xcc.symbolic import Dim
 
-__all__ = ["KernelBinary", "KernelLaunch"]
-
 
 @dataclass(frozen=True)
 class KernelLaunch:

@@ -12,8 +12,6 @@ from xcc.dialects.xt.interpret import Array, Interpreter
 from xcc.dialects.xt.op import Attrs
 from xcc.runtime.collectives import Communicate, SimulatedRanks
 
-__all__ = ["interpret_ranks"]
-
 
 def interpret_ranks(modules: Sequence[Module], inputs: Sequence[Sequence[Array] | Mapping[str, Array]],
                     weights: Sequence[Any] | None = None, function: str = "main",

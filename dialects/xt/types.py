@@ -16,8 +16,6 @@ from xcc._mlir import Type, ir
 from xcc.dialects.xt.base import KNOWN_TYPES, element_type_of, shape_of, tensor_type
 from xcc.symbolic import Dim, is_static
 
-__all__ = ["NUMPY_DTYPES", "TensorType", "dtype_name", "is_float", "is_integer", "is_signed", "numpy_dtype", "width"]
-
 NUMPY_DTYPES: dict[str, Any] = {
     "f64": np.dtype(np.float64), "f32": np.dtype(np.float32), "f16": np.dtype(np.float16),
     "bf16": np.dtype(ml_dtypes.bfloat16),

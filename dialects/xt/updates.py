@@ -11,8 +11,6 @@ from xcc.diagnostics import UserError
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import is_static
 
-__all__ = ["STATE", "UPDATES", "carried_count", "carried_values", "initial_weights", "updated_arguments"]
-
 UPDATES = "xt.updates"
 """Of a result: the name of the argument that has its value when a run is over."""
 

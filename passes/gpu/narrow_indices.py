@@ -24,8 +24,6 @@ from xcc.passes.gpu.index.ranges import Range, range_of
 from xcc.passes.gpu.layout.tile_ops import owner
 from xcc.passes.walk import ops_where
 
-__all__ = ["NarrowIndices"]
-
 ARITHMETIC = frozenset(f"arith.{name}" for name in (
     "addi subi muli divui divsi remui remsi floordivsi ceildivui ceildivsi minsi maxsi minui maxui andi ori xori shli "
     "shrui shrsi cmpi select constant").split()) | {f"vector.{name}" for name in (

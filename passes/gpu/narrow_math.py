@@ -36,8 +36,6 @@ from xcc.passes.shared.values import op as op_of
 from xcc.passes.shared.values import splat_constant
 from xcc.passes.walk import ops_where
 
-__all__ = ["NarrowMath"]
-
 GELU_END = 1e4   # far beyond where erfc is 0, so that infinity times 0 does not happen
 SMALL = 2.0 ** -5    # up to there tanh is x - x^3 / 3
 BOUNDS = 3       # operands of a loop ahead of what it carries

@@ -22,8 +22,6 @@ from xcc.passes.gpu.memory.transfers import ONE_OF_COPIES
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.walk import ops_where
 
-__all__ = ["PredicatedStores"]
-
 WIDE, WORDS = 16, 4         # bytes and words of a store
 STORE = "@$0 st.global.v4.b32 [$1], {$2, $3, $4, $5};"
 MOVABLE = ("arith.", "memref.", "vector.", "builtin.unrealized_conversion_cast")

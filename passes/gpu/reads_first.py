@@ -20,8 +20,6 @@ from xcc.passes.gpu.layout.tile_ops import LAYOUT, owner, walk, words
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip
 
-__all__ = ["ReadsFirst"]
-
 MOST = 32       # registers of 4 bytes that a thread's reads may fill
 CHEAP = ("arith.", "vector.create_mask", "vector.constant_mask")     # masks of reads, and what they are made of
 READ, REDUCTION = "vector.transfer_read", "vector.multi_reduction"

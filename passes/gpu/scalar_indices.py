@@ -17,8 +17,6 @@ from xcc.passes.gpu.index.address import ACCESSES
 from xcc.passes.gpu.layout.tile_ops import constant, owner
 from xcc.passes.walk import ops_where
 
-__all__ = ["ScalarIndices"]
-
 OPENED = frozenset(f"arith.{name}" for name in "addi subi muli index_cast".split())
 UNSIGNED_LESS = 6       # arith.cmpi
 

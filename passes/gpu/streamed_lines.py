@@ -25,8 +25,6 @@ from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.linalg.kernel.domain import volume
 from xcc.targets.base import Chip
 
-__all__ = ["StreamedLines"]
-
 WIDE = 16           # bytes of an access
 SHARE = 8           # of the L2 cache that an array has at least: less stays in it without being asked
 POLICY = "createpolicy.fractional.L2::evict_last.b64 $0, 1.0;"

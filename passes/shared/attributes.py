@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["INSIDE", "MACHINE", "MAY_ALIAS", "PART", "REVERSE"]
-
 INSIDE = "xcc.inside"
 """Of a vector.gather: all of its indices lie in memory, those of lanes that are off, too, and these are few: a window's
 lanes in the padding, say."""

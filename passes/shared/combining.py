@@ -6,8 +6,6 @@ from typing import Any
 
 from xcc._mlir import Attribute, Type, arith_d, ir
 
-__all__ = ["combiner", "combining", "rmw_kind"]
-
 _KINDS = {
     "add": ("addf", "addi"), "mul": ("mulf", "muli"), "minimumf": ("minimumf", ""), "maximumf": ("maximumf", ""),
     "minnumf": ("minnumf", ""), "maxnumf": ("maxnumf", ""), "minsi": ("", "minsi"), "maxsi": ("", "maxsi"),

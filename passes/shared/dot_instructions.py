@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from xcc.diagnostics import UserError
 from xcc.targets.base import Chip
 
-__all__ = ["DotProduct", "dot_products_of"]
-
 
 @dataclass(frozen=True)
 class DotProduct:

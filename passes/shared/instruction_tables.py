@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from xcc.passes.gpu.layout.fragments import MatrixInstruction
     from xcc.targets.base import Chip
 
-__all__ = ["instructions_of"]
-
 
 def instructions_of(chip: Chip) -> list[MatrixInstruction]:
     """Every instruction of the families that `chip` has, in the tables' order."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xcc._mlir import Operation, Value, ir, maker
 
-__all__ = ["int_constant", "only_user", "product", "splat_of"]
-
 
 def only_user(op: Operation, name: str) -> Operation | None:
     """The op called `name` that alone uses the one result of `op`, else None."""

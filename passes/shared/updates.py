@@ -10,8 +10,6 @@ from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.dims import emit_dim, read_dim
 from xcc.passes.walk import ops_where
 
-__all__ = ["emit_extent", "neutral", "update_kind", "updated_only"]
-
 _LINE = "memref.collapse_shape"
 
 

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 
 from xcc._mlir import Attribute, Type, Value, ir
 
-__all__ = ["dense_constant", "extract", "i64s", "index", "op", "pack", "scalar_attr", "shuffle", "splat",
-           "splat_constant", "vec"]
-
 
 def op(name: str, results: Sequence[Type], operands: Sequence[Value], **attributes: Attribute) -> Value:
     """Builds the op `name` at the current insertion point; returns its one result, or the op."""

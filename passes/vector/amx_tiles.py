@@ -24,8 +24,6 @@ from xcc.passes.shared.values import index, op
 from xcc.passes.vector.unroll.amx_match import Chain, Read, Step, chains, drop
 from xcc.targets.base import Chip
 
-__all__ = ["AmxTiles"]
-
 ROWS = 16           # of a register
 ROW_BYTES = 64
 SUMS, LEFT, RIGHT = 0, 4, 6     # the first register of each kind

@@ -16,8 +16,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import element, with_element
 from xcc.passes.walk import ops_where
 
-__all__ = ["MaskedBits"]
-
 MOVES = ("llvm.intr.masked.load", "llvm.intr.masked.store", "llvm.intr.masked.gather", "llvm.intr.masked.scatter",
          "llvm.insertelement", "llvm.extractelement")
 

@@ -19,8 +19,6 @@ from xcc.passes.shared.patterns import splat_of
 from xcc.passes.shared.values import op as built
 from xcc.passes.walk import ops_where
 
-__all__ = ["NarrowGathers"]
-
 MOST = 1 << 31
 MOST_SUMS = 16
 EXACT = ("arith.addi", "arith.muli")

@@ -15,8 +15,6 @@ from xcc.passes.shared.attributes import MACHINE
 from xcc.passes.shared.dot_instructions import dot_products_of
 from xcc.passes.vector.unroll.unroller import Unroller
 
-__all__ = ["UnrollVectors"]
-
 
 @register_pass
 class UnrollVectors(Pass):

@@ -17,8 +17,6 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import producer, rewrite
 
-__all__ = ["AlignedRows"]
-
 STEP = 64           # terms: whole steps of a product, where that makes the sum little longer
 LONGER = 1.05
 READ_AGAIN = 64     # the least of the other dims: how often an element is used

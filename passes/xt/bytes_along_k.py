@@ -15,8 +15,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import PRODUCTS, name_of, rewrite
 from xcc.passes.xt.quant.quantised import is_constant
 
-__all__ = ["BytesAlongK"]
-
 
 @register_pass
 class BytesAlongK(Pass):

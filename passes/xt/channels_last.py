@@ -18,8 +18,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import access_of, erase_dead, name_of, rebuilt
 from xcc.symbolic import Dim
 
-__all__ = ["ChannelsLast"]
-
 
 @register_pass
 class ChannelsLast(Pass):

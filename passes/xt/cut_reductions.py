@@ -18,8 +18,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import is_pointwise, producer, rebuilt, rewrite
 from xcc.symbolic import Dim
 
-__all__ = ["CutReductions"]
-
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 SECTOR = 64         # bytes of columns that a block reduces side by side
 

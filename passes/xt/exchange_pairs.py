@@ -24,8 +24,6 @@ from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, producer, repla
 from xcc.passes.xt.sharding.cost import Costs
 from xcc.passes.xt.sharding.factors import OpView
 
-__all__ = ["SWAP", "ExchangePairs"]
-
 SWAP = (0, 1, 1, 0)
 """`pairs` of an xt.permute in which two ranks send to each other."""
 

@@ -18,8 +18,6 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import producer, rewrite
 
-__all__ = ["FilterGradients"]
-
 WORD = 8        # bytes of a pixel of few channels, which are copied together
 FEW = 4         # such channels
 

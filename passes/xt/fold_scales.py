@@ -20,9 +20,6 @@ from xcc.passes.xt.graph.rewrite import name_of
 from xcc.passes.xt.quant.decoded import is_decoded
 from xcc.passes.xt.quant.quantised import is_constant
 
-__all__ = ["FoldScales"]
-
-
 
 @register_pass
 class FoldScales(Pass):

@@ -22,15 +22,13 @@ from xcc.passes.xt.graph.op_graph import Graph, Node, is_inline
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.symbolic import symbols_of
 
-__all__ = ["FormKernels"]
-
 
 @register_pass
-class FormKernels(Pass):
+class FormKernels(FusionLimits, Pass):
     """Groups ops into kernels and replaces them by dispatches.
 
     fuse: "all", or "none" to make every op a kernel of its own.
-    max-buffers: how many inputs and outputs a kernel may have.
+    max-ops, max-buffers: how many ops a kernel may have, and inputs and outputs.
     max-row: the longest row (in elements) that a reduction shares a kernel with its full-size consumers for.
     flops-per-byte: how many operations cost as much as moving a byte; above it, recomputation loses.
     single: operations that take as long as reading an element that is no neighbour of the one before.
@@ -47,15 +45,7 @@ class FormKernels(Pass):
     """
 
     fuse: str = "all"
-    max_buffers: int = 28
-    max_row: int = 65536
-    flops_per_byte: int = 8
-    prologue: tuple[str, ...] = ("broadcast", "convert")
-    tile_row: int = 0
     beside: int = 0
-    single: int = 4
-    launch: int = 0
-    piece: int = 0
     explain: bool = False
 
     def __post_init__(self) -> None:
@@ -63,16 +53,13 @@ class FormKernels(Pass):
             raise UserError(f"pass 'form-kernels' option 'fuse': '{self.fuse}' is neither all nor none")
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        limits = FusionLimits(max_buffers=self.max_buffers, max_row=self.max_row, flops_per_byte=self.flops_per_byte,
-                              prologue=self.prologue, tile_row=self.tile_row, single=self.single,
-                              launch=self.launch, piece=self.piece)
         bounds = dim_bounds(module)
         erase_dead(module)
         outliner = Outliner(module)
         known = _known_symbols(module)
         for function in list(module.body):
             if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
-                self._regions(function.operation, outliner, lambda: FusionRules(limits, bounds), ctx, known)
+                self._regions(function.operation, outliner, lambda: FusionRules(self, bounds), ctx, known)
         mark_shared_updates(module)
         if getattr(ctx.options, "verbose", 0):
             ctx.verbose(str(summarise(module)))

@@ -45,8 +45,6 @@ from xcc.passes.xt.quant.quantised_moves import QuantisedMoves
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
 
-__all__ = ["IntegerContractions"]
-
 Pattern = Callable[[Any], Any]
 
 

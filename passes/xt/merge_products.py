@@ -37,8 +37,6 @@ from xcc.passes.xt.graph.rewrite import (
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
-__all__ = ["MergeProducts"]
-
 READERS = ("transpose", "slice")
 ROWS = 128              # of a tile of a large product
 WIDTHS = {256: 1.0, 128: 1.1}       # its columns, for the number of waves, and times how long it takes by its size

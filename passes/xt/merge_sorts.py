@@ -29,8 +29,6 @@ from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
 
-__all__ = ["MergeSorts"]
-
 RUNS = (256, 1024, 4096)
 ANY_RUN = 1024          # of a size that is known at run time alone
 ROW = 4096              # elements of a row that a workgroup sorts

@@ -25,8 +25,6 @@ from xcc.passes.xt.xt_simplify import RULES as SIMPLER
 from xcc.passes.xt.xt_simplify import split_dims
 from xcc.symbolic import Dim
 
-__all__ = ["MoveViews"]
-
 PRODUCTS = ("dot_general", "convolution")
 VIEWS = ("reshape", "slice", "transpose")
 

@@ -9,8 +9,6 @@ from xcc.passes.xt.graph.rewrite import name_of, rewrite
 from xcc.passes.xt.products.panels import static_shape
 from xcc.passes.xt.quant.decoded import Move, is_decoded, made_with, merge, permute, split
 
-__all__ = ["MoveWeights"]
-
 
 @register_pass
 class MoveWeights(Pass):

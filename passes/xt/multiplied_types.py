@@ -14,8 +14,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.passes.xt.graph.rewrite import PRODUCTS, rebuilt, rewrite
 
-__all__ = ["MultipliedTypes"]
-
 SMALL = ("f8E4M3FN", "f8E5M2")
 
 

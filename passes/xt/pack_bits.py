@@ -15,8 +15,6 @@ from xcc.passes.xt.graph.rewrite import name_of, rewrite
 from xcc.passes.xt.products.panels import static_shape
 from xcc.weights import WeightStore
 
-__all__ = ["PackBits", "packed", "packed_axis"]
-
 
 @register_pass
 class PackBits(Pass):

@@ -32,8 +32,6 @@ from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute,
 from xcc.targets.base import Chip
 from xcc.weights import WeightStore
 
-__all__ = ["PackWeights"]
-
 FILLED = 64    # columns of narrow weights for each that is filled with zeros
 
 

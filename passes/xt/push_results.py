@@ -21,8 +21,6 @@ from xcc.passes.xt.exchange_pairs import SWAP
 from xcc.passes.xt.fusion.outline import PARTS
 from xcc.passes.xt.graph.rewrite import at, name_of, walk_ops
 
-__all__ = ["PushResults"]
-
 
 @register_pass
 class PushResults(Pass):

@@ -20,8 +20,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import dims_of, dtype_of, number, only_user
 from xcc.passes.xt.graph.rewrite import producer, rewrite
 
-__all__ = ["RequantisedFloats"]
-
 
 @register_pass
 class RequantisedFloats(Pass):

@@ -32,8 +32,6 @@ from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
 from xcc.targets.base import Chip
 
-__all__ = ["ScatterPlaces"]
-
 PAIRS = 1 << 21         # of places and updates that are compared in the time of two launches
 WALKED = 32             # updates that are combined as fast by threads that walk all of them
 ADDED = 8               # places that all updates are compared with

@@ -18,8 +18,6 @@ from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
 
-__all__ = ["SelectPlaces"]
-
 SHORTEST = 64           # elements that one thread walks as fast
 
 

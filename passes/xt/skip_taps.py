@@ -22,8 +22,6 @@ from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import Dim, dim_min
 
-__all__ = ["SkipTaps"]
-
 IMAGE = 32      # a dim of an image whose size only a run tells, where nominal sizes make it smaller
 WORTH = 0.8     # of the time of the convolution as it is
 MOVED = 33.0    # what an input or output costs that is written and read once more, from a cache, in multiplications

@@ -16,8 +16,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART
 from xcc.passes.xt.fusion.outline import PARTS
 
-__all__ = ["SplitBeside"]
-
 
 @register_pass
 class SplitBeside(Pass):

@@ -22,8 +22,6 @@ from xcc.passes.xt.graph.op_graph import element_bytes, nominal_count
 from xcc.passes.xt.graph.rewrite import dim_bounds, producer, rewrite
 from xcc.symbolic import Dim
 
-__all__ = ["SplitConcatenations"]
-
 LESS = 4        # times as many bytes as the product's result has what is no longer put together
 
 

@@ -8,8 +8,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import Dim, floordiv
 
-__all__ = ["SplitGroups"]
-
 
 @register_pass
 class SplitGroups(Pass):

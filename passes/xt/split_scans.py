@@ -29,8 +29,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import product
 
-__all__ = ["SplitScans"]
-
 NEUTRAL = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 SCANNED = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "ui64", "ui32", "ui16", "ui8")
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}

@@ -8,8 +8,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import product
 
-__all__ = ["TransposedConvolution"]
-
 
 @register_pass
 class TransposedConvolution(Pass):

@@ -19,8 +19,6 @@ from xcc.passes.xt.graph.rewrite import dim_bounds, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import product
 
-__all__ = ["UniqueRuns"]
-
 SHORTEST = 64           # elements that one thread looks up as fast
 AND, OR, NOT = getattr(xt, "and"), getattr(xt, "or"), getattr(xt, "not")
 

@@ -21,8 +21,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import is_stored, rewrite
 from xcc.symbolic import Dim
 
-__all__ = ["WidePixels"]
-
 WORDS = (16, 8)     # bytes of an access, the best first
 MOST = 2.0          # times the terms of the sum
 SMALL = 8           # times that a filter which is computed goes into the image

@@ -15,8 +15,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, products
 from xcc.passes.xt.products.panels import multiplies
 
-__all__ = ["WidenProducts"]
-
 NARROW = ("f16", "bf16")
 
 

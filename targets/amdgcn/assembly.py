@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from xcc.targets.base import Chip
 
-__all__ = ["LoopShare", "occupancy", "instructions_of", "inner_loop"]
-
 _LABEL = re.compile(r"^(\.LBB\d+_\d+):")
 _BRANCH = re.compile(r"^s_c?branch\w*\s+(\.LBB\d+_\d+)")
 _MATRIX = ("v_mfma_", "v_smfmac_", "v_wmma_", "v_swmmac_")

@@ -12,8 +12,6 @@ from typing import Any
 
 from xcc.diagnostics import CompilerBug
 
-__all__ = ["KernelArgument", "KernelInfo", "code_object_chip", "read_code_object", "read_msgpack"]
-
 _AMDGPU_MACHINE = 224
 _NOTE_METADATA = 32
 _SHARED_OBJECT = 3

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xcc._mlir import ir
 
-__all__ = ["barrier", "keep_order", "lane_barrier"]
-
 
 def barrier() -> None:
     """All threads of the workgroup have read and written LDS; accesses of global memory stay in flight."""

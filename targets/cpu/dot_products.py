@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xcc.passes.shared.dot_instructions import DotProduct
 
-__all__ = ["INSTRUCTIONS"]
-
 _BYTES, _BF16 = ("ui8", "i8"), ("bf16", "bf16")
 _FIRST = frozenset({0})
 

@@ -41,7 +41,7 @@ from xcc.runtime.program import (
     Statement,
     While,
 )
-from xcc.targets.cpu.host_memory import FLOATS, HostMemory
+from xcc.targets.cpu.host_memory import EQ, FLOATS, NE, UNE, HostMemory
 from xcc.targets.cpu.plan import plan_function
 from xcc.targets.llvm_text import llvm_ir
 
@@ -147,18 +147,14 @@ class _Host(HostMemory):
         variable = op("llvm.mlir.addressof", [self.ptr], [], global_name=ir.FlatSymbolRefAttr.get("xcc_communicate"))
         operands = [self.load(variable, self.ptr), self.constant(self.places[id(s)]), self.address(s.source),
                     self.address(s.target), self.dim(self.program.nbytes(s.source))]
-        status = op("llvm.call", [i32], operands, op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
-                    operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]))
-        self.store(status, self.status)
+        self.store(self.call([i32], operands), self.status)
 
     def _requirements(self, group: Sequence[Statement]) -> None:
         """Several together: the first that fails is written last."""
         i32 = ir.IntegerType.get_signless(32)
         for s in reversed(group):
             assert isinstance(s, Require)
-            differ = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [self.dim(s.left), self.dim(s.right)],
-                        predicate=ir.IntegerAttr.get(self.i64, 1))
-            with self._when(differ):
+            with self._when(self.compare(NE, self.dim(s.left), self.dim(s.right))):
                 self.store(self.constant(self.codes[id(s)], i32), self.status)
 
     @contextmanager
@@ -176,8 +172,7 @@ class _Host(HostMemory):
     def _good(self) -> Any:
         """Whether nothing has failed so far, as i1."""
         i32 = ir.IntegerType.get_signless(32)
-        return op("arith.cmpi", [ir.IntegerType.get_signless(1)], [self.load(self.status, i32), self.constant(0, i32)],
-                  predicate=ir.IntegerAttr.get(self.i64, 0))
+        return self.compare(EQ, self.load(self.status, i32), self.constant(0, i32))
 
     def _launch(self, s: Launch) -> None:
         operands = [self.address(b) for b in s.buffers] + [self.dim(d) for d in s.symbols]
@@ -186,9 +181,7 @@ class _Host(HostMemory):
             types = ", ".join(["!llvm.ptr"] * len(s.buffers) + ["i64"] * len(s.symbols))
             declaration = ir.Operation.parse(f"llvm.func @{s.kernel}({types})")
             ir.InsertionPoint.at_block_begin(self.module.body).insert(declaration)
-        op("llvm.call", [], operands, callee=ir.FlatSymbolRefAttr.get(s.kernel),
-           op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
-           operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]))
+        self.call([], operands, callee=ir.FlatSymbolRefAttr.get(s.kernel))
 
     def _copy(self, s: Copy) -> None:
         op("llvm.intr.memmove", [], [self.address(s.target), self.address(s.source),
@@ -204,10 +197,7 @@ class _Host(HostMemory):
             if dtype in FLOATS:
                 value = op("arith.sitofp", [elem], [value])
             elif dtype == "i1":
-                zero = self.constant(0)
-                ne = ir.IntegerAttr.get(self.i64, 1)
-                bit = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [value, zero], predicate=ne)
-                value = op("arith.extui", [elem], [bit])
+                value = op("arith.extui", [elem], [self.compare(NE, value, self.constant(0))])
             elif elem != self.i64:
                 value = op("arith.trunci", [elem], [value])
             self.store(value, self.element(base, i, elem))
@@ -225,8 +215,7 @@ class _Host(HostMemory):
         elem = self.element_type(self.program.buffers[buffer].dtype)
         value = self.load(self.address(buffer), elem)
         zero = op("arith.constant", [elem], [], value=scalar_attr(elem, 0))
-        name, code = ("arith.cmpf", 13) if isinstance(elem, ir.FloatType) else ("arith.cmpi", 1)
-        return op(name, [ir.IntegerType.get_signless(1)], [value, zero], predicate=ir.IntegerAttr.get(self.i64, code))
+        return self.compare(UNE if isinstance(elem, ir.FloatType) else NE, value, zero)
 
     def _if(self, s: If) -> None:
         branch = ir.Operation.create("scf.if", operands=[self._condition(s.condition)], regions=2)

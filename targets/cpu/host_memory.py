@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Type, Value, ir
+from xcc._mlir import Attribute, Type, Value, ir
 from xcc.passes.shared.dims import emit_dim
 from xcc.passes.shared.values import op
 from xcc.runtime.native_program import symbol_names
 from xcc.runtime.program import DTYPE_BYTES, Program
 from xcc.symbolic import Dim
 
-__all__ = ["FLOATS", "HostMemory"]
+__all__ = ["EQ", "FLOATS", "NE", "UNE", "HostMemory"]
 
 FLOATS = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "f8E4M3FN": "f8E4M3FN", "f8E5M2": "f8E5M2"}
+EQ, NE, UNE = ("arith.cmpi", 0), ("arith.cmpi", 1), ("arith.cmpf", 13)
 
 
 class HostMemory:
@@ -39,6 +40,16 @@ class HostMemory:
 
     def store(self, value: Any, address: Any) -> None:
         op("llvm.store", [], [value, address], ordering=ir.IntegerAttr.get(self.i64, 0))
+
+    def compare(self, how: tuple[str, int], a: Value, b: Value) -> Value:
+        """Whether a and b are equal, or not, as i1."""
+        name, code = how
+        return op(name, [ir.IntegerType.get_signless(1)], [a, b], predicate=ir.IntegerAttr.get(self.i64, code))
+
+    def call(self, results: list[Type], operands: list[Value], **callee: Attribute) -> Value:
+        """Calls a function by name, or the one whose address is the first operand."""
+        return op("llvm.call", results, operands, op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
+                  operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]), **callee)
 
     def dim(self, d: Dim) -> Value:
         """The value of `d` as i64."""

@@ -16,8 +16,6 @@ from xcc.targets.base import KernelBinary
 from xcc.targets.cpu.machine import Machine, measured
 from xcc.tuning.tuner_bench import Measured, Subject, random_array
 
-__all__ = ["limits", "measure"]
-
 
 def measure(binary: KernelBinary, subject: Subject, seconds: float) -> Measured:
     """Median seconds of calls during about `seconds`, on the threads of a model."""

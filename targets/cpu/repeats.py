@@ -15,8 +15,6 @@ from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor, loop
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
-__all__ = ["busiest", "least_repeated", "operations"]
-
 
 def least_repeated(kernel: Kernel, place: Domain, schedule: Schedule, cores: int) -> Schedule:
     """`schedule`, or with chunks that are whole, or as many as cores, along the dims that some reductions lack."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["without_packed_adds"]
-
 _ADD = re.compile(r"^ +(?P<name>%\S+) = add (?:nuw |nsw )*(?P<type><(?P<count>\d+) x i16>) (?P<operands>.+)$")
 _CONSTANT = re.compile(r"<[^>]*>|splat \([^)]*\)|[^\s,]+")
 

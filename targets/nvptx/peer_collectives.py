@@ -26,8 +26,6 @@ from xcc.runtime.peer_places import SWAP
 from xcc.runtime.program import Collective, Program
 from xcc.targets.base import Chip, KernelBinary
 
-__all__ = ["collective_kernels"]
-
 _LOWERING = Upstream(pipeline="convert-scf-to-cf,canonicalize,convert-to-llvm,reconcile-unrealized-casts")
 _BYTES = 16         # of a vector
 _POLLS = 1023       # reads of a flag between looks at whether the run was given up

@@ -7,8 +7,6 @@ import shutil
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["find_ptxas"]
-
 
 @lru_cache(maxsize=1)
 def find_ptxas() -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from xcc.passes.registry import BUILTIN
+from xcc.passes.registry import BUILTIN, ROOMS
 
 ROOT = Path(__file__).resolve().parents[2]
 TOP = ("dialects", "frontends", "interpreter", "passes", "runtime", "targets", "tile", "tools", "xcc")
@@ -110,9 +110,10 @@ def test_rooms_of_passes_import_one_way(level: str) -> None:
     assert [who for who, whom in arrows.items() if who != "passes" and "passes" in whom] == []
 
 
-def test_passes_are_files_named_after_them() -> None:
-    assert {name: module for name, module in BUILTIN.items() if name != "test-fail"
-            and module.rpartition(".")[2] != name.replace("-", "_")} == {}
+@pytest.mark.parametrize("level", LEVELS)
+def test_passes_are_in_order_and_each_once(level: str) -> None:
+    listed = ROOMS[level].split()
+    assert listed == sorted(set(listed))
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xcc._mlir import Module, Operation
 
-__all__ = ["bounds_of", "name_of_place"]
-
 
 def bounds_of(module: Module) -> dict[str, tuple[int, int]]:
     """The bounds of symbols."""

@@ -13,8 +13,6 @@ from xcc.passes.host.placement.places import OWN, Place
 from xcc.runtime.program import DTYPE_BYTES, Buffer, BufferKind, Copy, Statement
 from xcc.symbolic import Dim
 
-__all__ = ["ValueBuffers", "dtype_of"]
-
 
 class ValueBuffers:
     """Buffers made so far, and the buffer of each value.

@@ -19,8 +19,6 @@ from xcc.passes.xt.graph.load_time import view_root
 from xcc.passes.xt.graph.memory_uses import MemoryUses
 from xcc.passes.xt.graph.rewrite import name_of
 
-__all__ = ["BlockMemory"]
-
 
 class BlockMemory(MemoryUses):
     """The uses of memory in `block`. A *chain* of a result is what lies where it does, and becomes it."""

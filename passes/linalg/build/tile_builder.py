@@ -11,8 +11,6 @@ from xcc.passes.linalg.build.scalar_builder import ATOM_OPS, ScalarBuilder
 from xcc.passes.linalg.build.tile_values import Axis, Flat, Ix, V
 from xcc.symbolic import Dim
 
-__all__ = ["Builder"]
-
 
 class Builder(ScalarBuilder):
     """Builds at the current insertion point; equal pure requests in scope give the same value."""

@@ -13,8 +13,6 @@ from typing import Any
 from xcc._mlir import Value
 from xcc.symbolic import Dim
 
-__all__ = ["REDUCTION_ORDER", "Axis", "Flat", "Ix", "V"]
-
 REDUCTION_ORDER = 1000
 """The order of a reduction's first axis: behind those of results."""
 

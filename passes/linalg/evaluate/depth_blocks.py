@@ -29,8 +29,6 @@ from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["DepthBlock", "blocked_product", "depth_of", "each_block", "prior_lines", "store_partial", "with_prior"]
-
 
 @dataclass(frozen=True)
 class DepthBlock:

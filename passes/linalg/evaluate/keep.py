@@ -22,8 +22,6 @@ from xcc.passes.linalg.schedule.cache_sets import LINE_BYTES, spread_dims
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
-__all__ = ["Part", "kept_parts"]
-
 
 @dataclass(frozen=True, eq=False)
 class Part:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.online_parts import KeyParts
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["OnlineLoop", "OnlineLoops"]
-
 
 class OnlineLoops:
     """Evaluates the groups of a kernel for an Evaluator."""

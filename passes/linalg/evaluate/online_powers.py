@@ -13,8 +13,6 @@ from xcc._mlir import Type, ir
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import V
 
-__all__ = ["Powers"]
-
 
 class Powers:
     """Builds exponentials of values of type `element`."""

@@ -18,8 +18,6 @@ from xcc.passes.linalg.build.tile_memory import Memory
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor
 
-__all__ = ["Parking"]
-
 
 class Parking:
     """Where the tiles of `t` wait; no value does when `t` is None.

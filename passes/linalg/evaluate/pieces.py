@@ -24,8 +24,6 @@ from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.body import Body
 
-__all__ = ["InPiece", "Pieces", "Within", "one_piece", "piece_reads"]
-
 
 @dataclass(frozen=True)
 class Pieces:

@@ -23,8 +23,6 @@ from xcc.symbolic import Dim
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["RowParts", "levels_of"]
-
 
 def levels_of(kernel: Kernel) -> list[list[Op]]:
     """The kernel's reductions by level; empty where one of them has no form in parts."""

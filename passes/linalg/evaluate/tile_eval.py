@@ -35,8 +35,6 @@ from xcc.passes.linalg.schedule.schedule import Schedule, joined_loops, reduce_p
 from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim
 
-__all__ = ["Evaluator"]
-
 
 class Evaluator:
     """Evaluates tiles of `kernel` with `builder` at its insertion point, as `schedule` says."""

@@ -9,8 +9,6 @@ from xcc.passes.linalg.kernel.kernel import Border, Kernel, Op, Tensor, bare_loo
 from xcc.passes.linalg.kernel.merge_dims import drop_units, merge_dims
 from xcc.symbolic import Dim
 
-__all__ = ["index_to_dim", "read"]
-
 
 def read(function: Operation) -> Kernel:
     """Reads a kernel function at stage linalg."""

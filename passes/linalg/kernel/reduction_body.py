@@ -6,8 +6,6 @@ from xcc import symbolic
 from xcc._mlir import Attribute, Value, ir, owner_op
 from xcc.passes.linalg.kernel.kernel import Op
 
-__all__ = ["EXTENSIONS", "KINDS", "combiner", "is_zero", "loops_of", "narrow", "product_operands"]
-
 KINDS = {"arith.addf": "add", "arith.addi": "add", "arith.mulf": "mul", "arith.muli": "mul",
          "arith.maximumf": "maximumf", "arith.minimumf": "minimumf", "arith.maxnumf": "maxnumf",
          "arith.minnumf": "minnumf", "arith.maxsi": "maxsi", "arith.minsi": "minsi", "arith.maxui": "maxui",

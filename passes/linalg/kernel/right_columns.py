@@ -10,8 +10,6 @@ from xcc.passes.linalg.kernel.domain import contraction_of, domain
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop
 from xcc.symbolic import Dim
 
-__all__ = ["Columns", "columns_packed", "operands_at", "right_columns"]
-
 
 @dataclass(frozen=True, eq=False)
 class Columns:

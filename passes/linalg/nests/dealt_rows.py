@@ -16,8 +16,6 @@ from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
-__all__ = ["DealtRows"]
-
 
 @dataclass(frozen=True)
 class DealtRows:

@@ -30,8 +30,6 @@ from xcc.passes.linalg.nests.panels import Panel, room_for
 if TYPE_CHECKING:
     from xcc.passes.linalg.nests.nests import Nest
 
-__all__ = ["DecodedPanel", "decoded_operand", "panel_dims"]
-
 
 def decoded_operand(kernel: Kernel) -> tuple[Tensor, Access] | None:
     """What the kernel's product reads of weights that it decodes, and where, over the loops of the kernel's domain."""

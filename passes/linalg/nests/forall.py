@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from xcc._mlir import Block, Operation, Value, ir
 
-__all__ = ["forall", "forall_of"]
-
 
 def forall_of(count: int) -> Block:
     """The block of a loop over `count` workgroups."""

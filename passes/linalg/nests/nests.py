@@ -26,8 +26,6 @@ from xcc.passes.linalg.nests.tile_loops import TileLoops
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
-__all__ = ["Nest", "Result"]
-
 
 @dataclass(frozen=True)
 class Result:

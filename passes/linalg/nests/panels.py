@@ -16,8 +16,6 @@ from xcc.passes.linalg.kernel.kernel import Tensor
 if TYPE_CHECKING:
     from xcc.passes.linalg.nests.nests import Nest
 
-__all__ = ["Panel", "room_for"]
-
 _SGT = 4        # arith.cmpi's
 
 

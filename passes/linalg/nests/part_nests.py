@@ -12,8 +12,6 @@ from xcc.passes.linalg.nests.nests import Nest, Result
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
-__all__ = ["PartsNest", "RowPartsNest"]
-
 
 class PartsNest(Nest):
     """The loops around the parts of the online sums behind tiles: nothing but these is stored."""

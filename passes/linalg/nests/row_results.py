@@ -13,8 +13,6 @@ from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor, loop
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
-__all__ = ["go_with_rows"]
-
 
 def go_with_rows(kernel: Kernel, schedule: Schedule, main: Tensor, t: Tensor) -> bool:
     """Whether `t` is stored by the nest of `main`.

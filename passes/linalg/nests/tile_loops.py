@@ -11,8 +11,6 @@ from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Axis, Ix
 from xcc.passes.linalg.schedule.schedule import Schedule
 
-__all__ = ["TileLoops"]
-
 
 class TileLoops:
     """Builds the loops over tiles of `schedule`.

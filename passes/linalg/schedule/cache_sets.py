@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from math import prod
 
-__all__ = ["LINE_BYTES", "PAGE", "WAYS", "lines_of_a_set", "spread_dims"]
-
 WAYS = 12           # of a set
 PAGE = 4096         # bytes of a way
 LINE_BYTES = 64

@@ -1,4 +1,4 @@
-"""Functions that are made of others in the same way for f32 and f64: hyperbolic ones, their inverses, atan2."""
+"""Functions that are made of others in the same way for f32 and f64: sines, hyperbolic ones, their inverses, atan2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from xcc.passes.shared.lanes import Lanes
 
-__all__ = ["Hyperbolic", "angle"]
+__all__ = ["Circular", "Hyperbolic", "angle", "log1p"]
 
 Function = Callable[[Lanes], Lanes]
 
@@ -71,3 +71,43 @@ def angle(y: Lanes, x: Lanes, atan_positive: Function, pi: tuple[float, float]) 
     t = atan_positive(both.select(a.compare("oeq", 0.0).select(a, 1.0), a / b))
     t = x.bits().compare("slt", 0).select((t.const(pi[0]) - t) + pi[1], t)
     return y.compare("uno", x).select(math.nan, t.copysign(y))
+
+
+@dataclass(frozen=True)
+class Circular:
+    """Of `parts`, (sin r, cos r, q) with x = q*pi/2 + r up to whole turns.
+
+    sign: how far the sign lies above bit 1.
+    tiny: what is its own sine and tangent.
+    """
+
+    parts: Callable[[Lanes], tuple[Lanes, Lanes, Lanes]]
+    sign: int
+    tiny: Function
+
+    def sin(self, x: Lanes) -> Lanes:
+        s, c, q = self.parts(x)
+        y = self._signed((q & 1).compare("eq", 0).select(s, c), q)
+        return self.tiny(x).select(x, y)
+
+    def cos(self, x: Lanes) -> Lanes:
+        s, c, q = self.parts(x)
+        return self._signed((q & 1).compare("eq", 0).select(c, s), q + 1)
+
+    def tan(self, x: Lanes) -> Lanes:
+        s, c, q = self.parts(x)
+        even = (q & 1).compare("eq", 0)
+        return self.tiny(x).select(x, even.select(s, -c) / even.select(c, s))
+
+    def _signed(self, y: Lanes, flip: Lanes) -> Lanes:
+        """y, negated where bit 1 of `flip` is set."""
+        return (y.bits() ^ ((flip & 2) << self.sign)).bits()
+
+
+def log1p(x: Lanes, log: Function) -> Lanes:
+    """log(1 + x) where 1 + x is not 1."""
+    u = x + 1.0
+    lost = x.compare("olt", 1.0).select(x - (u - 1.0), x.const(1.0) - (u - x))
+    y = log(u) + lost / u
+    y = u.compare("ogt", 0.0).select(y, u.compare("oeq", 0.0).select(u.const(-math.inf), math.nan))
+    return x.compare("oeq", math.inf).select(x, y)

@@ -11,8 +11,9 @@ import math
 
 from xcc._mlir import ir
 from xcc.passes.shared.lanes import Lanes
+from xcc.passes.vector.math import derived
 from xcc.passes.vector.math.derived import Hyperbolic
-from xcc.passes.vector.math.elementary import log_of_not_positive, log_special, special_power
+from xcc.passes.vector.math.elementary import log_special, special_power
 
 __all__ = ["acosh", "asinh", "atanh", "cbrt", "cosh", "erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2",
            "power", "sinh", "tanh", "times", "two_sum"]
@@ -125,11 +126,7 @@ def log10(x: Lanes) -> Lanes:
 
 
 def log1p(x: Lanes) -> Lanes:
-    u = x + 1.0
-    lost = x.compare("olt", 1.0).select(x - (u - 1.0), x.const(1.0) - (u - x))
-    y = log(u) + lost / u
-    y = u.compare("ogt", 0.0).select(y, log_of_not_positive(u))
-    y = x.compare("oeq", _INF).select(x, y)
+    y = derived.log1p(x, log)
     y = x.compare("uno", x).select(x, y)
     return x.abs().compare("olt", 2.0**-54).select(x, y)
 

@@ -12,7 +12,7 @@ from functools import cache
 
 from xcc._mlir import ir
 from xcc.passes.shared.lanes import Lanes
-from xcc.passes.vector.math.derived import angle
+from xcc.passes.vector.math.derived import Circular, angle
 from xcc.passes.vector.math.double import times, two_sum
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
@@ -112,26 +112,8 @@ def _sin_cos(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     return finite.select(s, math.nan), finite.select(c, math.nan), q
 
 
-def _signed(y: Lanes, flip: Lanes) -> Lanes:
-    """y, negated where bit 1 of `flip` is set."""
-    return (y.bits() ^ ((flip & 2) << 62)).bits()
-
-
-def sin(x: Lanes) -> Lanes:
-    s, c, q = _sin_cos(x)
-    y = _signed((q & 1).compare("eq", 0).select(s, c), q)
-    return x.abs().compare("olt", 2.0**-27).select(x, y)
-
-
-def cos(x: Lanes) -> Lanes:
-    s, c, q = _sin_cos(x)
-    return _signed((q & 1).compare("eq", 0).select(c, s), q + 1)
-
-
-def tan(x: Lanes) -> Lanes:
-    s, c, q = _sin_cos(x)
-    even = (q & 1).compare("eq", 0)
-    return x.abs().compare("olt", 2.0**-27).select(x, even.select(s, -c) / even.select(c, s))
+_CIRCULAR = Circular(_sin_cos, 62, lambda x: x.abs().compare("olt", 2.0**-27))
+sin, cos, tan = _CIRCULAR.sin, _CIRCULAR.cos, _CIRCULAR.tan
 
 
 def _asin_rest(z: Lanes) -> Lanes:

@@ -12,6 +12,7 @@ import math
 
 from xcc._mlir import ir
 from xcc.passes.shared.lanes import Lanes
+from xcc.passes.vector.math import derived
 from xcc.passes.vector.math.derived import Hyperbolic
 
 _INF = math.inf
@@ -114,17 +115,8 @@ def log10(x: Lanes) -> Lanes:
 
 
 def log1p(x: Lanes) -> Lanes:
-    u = x + 1.0
-    lost = x.compare("olt", 1.0).select(x - (u - 1.0), x.const(1.0) - (u - x))
-    y = log(u) + lost / u
-    y = u.compare("ogt", 0.0).select(y, log_of_not_positive(u))
-    y = x.compare("oeq", _INF).select(x, y)
+    y = derived.log1p(x, log)
     return x.compare("oeq", 0.0).select(x, y)
-
-
-def log_of_not_positive(u: Lanes) -> Lanes:
-    """-inf at 0, else NaN."""
-    return u.compare("oeq", 0.0).select(u.const(-_INF), _NAN)
 
 
 def tanh(x: Lanes) -> Lanes:

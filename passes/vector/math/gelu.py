@@ -21,8 +21,6 @@ from xcc.passes.shared.patterns import only_user, product, splat_of
 from xcc.passes.vector.math import gelu_table
 from xcc.targets.base import Chip
 
-__all__ = ["fuse_gelu"]
-
 _NEAR = 1e-6        # relative: constants of models are rounded, and sqrt 1/2 is written in many ways
 _CUBE = 0.044715
 _ERF = (5.6, [

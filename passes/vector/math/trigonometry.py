@@ -6,7 +6,7 @@ import math
 
 from xcc._mlir import ir
 from xcc.passes.shared.lanes import Lanes
-from xcc.passes.vector.math.derived import angle
+from xcc.passes.vector.math.derived import Circular, angle
 
 __all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
 
@@ -62,26 +62,8 @@ def _sin_cos(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     return s, c, q
 
 
-def _signed(y: Lanes, flip: Lanes) -> Lanes:
-    """y, negated where bit 1 of `flip` is set."""
-    return (y.bits() ^ ((flip & 2) << 30)).bits()
-
-
-def sin(x: Lanes) -> Lanes:
-    s, c, q = _sin_cos(x)
-    y = _signed((q & 1).compare("eq", 0).select(s, c), q)
-    return x.compare("oeq", 0.0).select(x, y)
-
-
-def cos(x: Lanes) -> Lanes:
-    s, c, q = _sin_cos(x)
-    return _signed((q & 1).compare("eq", 0).select(c, s), q + 1)
-
-
-def tan(x: Lanes) -> Lanes:
-    s, c, q = _sin_cos(x)
-    even = (q & 1).compare("eq", 0)
-    return x.compare("oeq", 0.0).select(x, even.select(s, -c) / even.select(c, s))
+_CIRCULAR = Circular(_sin_cos, 30, lambda x: x.compare("oeq", 0.0))
+sin, cos, tan = _CIRCULAR.sin, _CIRCULAR.cos, _CIRCULAR.tan
 
 
 def _asin_near(x: Lanes) -> Lanes:

@@ -9,7 +9,6 @@ from xcc._mlir import Value, ir
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.values import op, shuffle, splat_constant, vec
 
-__all__ = ["dot_product"]
 
 def dot_product(there: Sequence[DotProduct], acc: Value, sides: Sequence[Value], unsigned: set[int]) -> Value:
     """acc + the products of two vectors, summed by groups, by one of the instructions that are `there`; `unsigned` are

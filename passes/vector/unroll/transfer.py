@@ -10,8 +10,6 @@ from xcc.passes.vector.unroll.group_tiles import concatenated, read_group, widen
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, Tile
 from xcc.passes.vector.unroll.unroller import Unroller
 
-__all__ = ["Transfer"]
-
 
 class Transfer:
     """One transfer_read or transfer_write, decoded. `dims[v]` is the memory dimension of vector dim v, or None."""

@@ -43,7 +43,7 @@ TILE = 64
 
 @dataclass(frozen=True)
 class FusionLimits:
-    """Bounds that a target sets (see FormKernels)."""
+    """Bounds that a target sets: options of FormKernels."""
 
     max_ops: int = 256
     max_buffers: int = 28

@@ -20,8 +20,6 @@ from xcc.passes.xt.graph.op_graph import IN_PLACE, Graph, Node
 from xcc.passes.xt.sizes.known_sizes import known_sizes
 from xcc.symbolic import Dim, bare_symbol, product, sym
 
-__all__ = ["PARTS", "Group", "Outliner"]
-
 PARTS = "xt.parts"
 """Of a kernel of several that do not depend on each other: which of them each result belongs to."""
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 from xcc._mlir import Operation, ir
 from xcc.dialects import xt
 
-__all__ = ["scan_along_first_dim"]
-
 
 def scan_along_first_dim(op: Operation) -> None:
     """Rewrites the operands, results and axes of the xtv.scan `op`."""

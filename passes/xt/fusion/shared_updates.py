@@ -16,8 +16,6 @@ from xcc.passes.xt.graph.memory_uses import MemoryUses
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import blocks_of, name_of
 
-__all__ = ["SHARES", "mark_shared_updates"]
-
 SHARES = "xt.shares"
 """Of a kernel: pairs of an operand and a result that are wanted in the same memory, one after the other."""
 

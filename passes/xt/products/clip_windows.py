@@ -16,8 +16,6 @@ from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import window_size
 from xcc.dim_expr import Expr
 
-__all__ = ["clipped"]
-
 
 @dataclass(frozen=True)
 class _Dim:

@@ -11,8 +11,6 @@ from xcc.dialects import xt
 from xcc.passes.shared.dot_instructions import dot_products_of
 from xcc.targets.base import Chip
 
-__all__ = ["multiplies", "pack_columns", "panel_width", "static_shape"]
-
 
 def multiplies(chip: Chip, dtype: str) -> bool:
     """Whether `chip` has an instruction that multiplies two values of `dtype`, a narrow type."""

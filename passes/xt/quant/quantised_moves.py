@@ -20,8 +20,6 @@ from xcc.passes.xt.quant.quantised import (
 )
 from xcc.weights import WeightStore
 
-__all__ = ["QuantisedMoves"]
-
 
 class QuantisedMoves:
     """Rules for ops between contractions; `weights` holds the numbers of constants."""

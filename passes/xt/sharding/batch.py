@@ -13,8 +13,6 @@ from xcc.passes.xt.sharding.placement import divides
 from xcc.passes.xt.sizes.equal_dims import EQUAL
 from xcc.symbolic import Dim, Expr, bare_symbol, sym
 
-__all__ = ["spread_batch"]
-
 
 def spread_batch(module: Module, main: Operation, ranks: int) -> Dim | None:
     """The size of the whole batch, the first dim of the first input that has dims; None where it does not divide.

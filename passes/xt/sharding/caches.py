@@ -14,8 +14,6 @@ from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.passes.xt.graph.rewrite import producer
 
-__all__ = ["caches"]
-
 
 def caches(main: Operation) -> dict[int, int]:
     """The input, by number, of each output that takes its place in the next run."""

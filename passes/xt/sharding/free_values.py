@@ -13,8 +13,6 @@ from xcc.passes.xt.sharding.factors import Strategy
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
 from xcc.passes.xt.sharding.sites import Site, Sites
 
-__all__ = ["FreeValues", "Wanted"]
-
 
 @dataclass(frozen=True)
 class Wanted:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from xcc.passes.xt.sharding.placement import Placement
 
-__all__ = ["LivePlacements"]
-
 
 class LivePlacements:
     """Numbers for tuples of placements, and a bit for each that a live value may have.

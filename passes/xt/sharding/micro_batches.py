@@ -17,8 +17,6 @@ from xcc.dialects import xt
 from xcc.passes.host.placement.places import main_of
 from xcc.passes.xt.graph.rewrite import at, read_others
 
-__all__ = ["copy_of", "divisors", "spread_over_parts"]
-
 
 def copy_of(module: Any) -> Any:
     """The same in a module of its own."""

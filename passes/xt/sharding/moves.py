@@ -13,8 +13,6 @@ from xcc.dialects import xt
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, exact, local_shape
 from xcc.symbolic import Dim, floordiv
 
-__all__ = ["Mover", "part_of"]
-
 
 @dataclass(frozen=True)
 class Mover:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from xcc.symbolic import Dim, floordiv, mod
 
-__all__ = ["ANY", "Placement", "WHOLE", "divides", "exact", "local_shape", "partial", "split"]
-
 
 @dataclass(frozen=True)
 class Placement:

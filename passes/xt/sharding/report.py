@@ -11,8 +11,6 @@ from xcc.diagnostics import counted
 from xcc.passes.xt.sharding.choose import Choice
 from xcc.passes.xt.sharding.moves import Mover
 
-__all__ = ["AxisReport", "Report", "axis_report", "exchanges", "head", "named"]
-
 
 @dataclass(frozen=True)
 class Report:

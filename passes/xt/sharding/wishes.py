@@ -15,8 +15,6 @@ from xcc.passes.xt.sharding.placement import WHOLE, Placement, divides, split
 from xcc.runtime.mesh import Mesh
 from xcc.symbolic import symbols_of
 
-__all__ = ["Wish", "check_wishes", "name_of_value", "parsed_wish", "wished"]
-
 Wish = tuple[str, str, int]
 """A pattern of names, an axis, "" for none, and a dim."""
 

@@ -10,8 +10,6 @@ from xcc.dialects import xt
 from xcc.passes.xt.sizes.equal_dims import EQUAL
 from xcc.symbolic import Dim, Expr, dim_min
 
-__all__ = ["MOST", "require_countable"]
-
 MOST = 1 << 31          # numbers of elements are i32
 
 

@@ -14,8 +14,6 @@ from typing import Any
 from xcc.dialects import xt
 from xcc.symbolic import Dim, Expr, replace
 
-__all__ = ["known_sizes"]
-
 
 def known_sizes(ops: Iterable[Any]) -> Callable[[Dim], Dim]:
     """Gives what a dim is in a kernel of `ops`; one that can never run keeps its dims."""

@@ -8,8 +8,6 @@ from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.symbolic import Dim, Expr
 
-__all__ = ["DimEmitter"]
-
 
 class DimEmitter:
     """Emits each dimension once, in the entry block before `anchor`, where it dominates every use."""

@@ -20,9 +20,6 @@ from xcc.passes.xt_to_linalg.build.types import (
     width,
 )
 
-__all__ = ["convert", "float_compare", "int_compare", "integer_divide", "integer_power", "modulo", "next_after",
-           "remainder", "shift"]
-
 _F = arith_d.CmpFPredicate
 _I = arith_d.CmpIPredicate
 
