@@ -210,6 +210,8 @@ class Target:
         other_chips: chip -> what else it is called: "h100 hopper".
         native_key: text that decides `default_chip`, where that is quicker to see than the chip: part of the key under
             which finished artifacts are found.
+        tile_stages: CompileOptions -> the stages of `pipeline` behind "vector" that run on a kernel alone, where they
+            are made without the others, whose passes no tile program needs (xcc.targets.front.tile_pipeline).
         tools: text that says which of this machine's tools make the code, as part of that key.
     """
 
@@ -234,6 +236,7 @@ class Target:
     native_key: Callable[[], str] | None = None
     tools: Callable[[], str] = str
     collective_kernels: Callable[[Any, Chip, Any], tuple[KernelBinary, ...]] = lambda program, chip, options: ()
+    tile_stages: Callable[[Any], tuple[Any, ...]] | None = None
 
 
 def unknown_target(name: str) -> Exception:

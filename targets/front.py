@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.passes.upstream import Upstream
+from xcc.targets.base import get_target
+
+if TYPE_CHECKING:
+    from xcc.options import CompileOptions
 
 __all__ = ["BESIDE", "LAUNCH", "MAX_ROW", "TILE_ROW", "front_stages", "gpu_model_passes", "main_stages",
            "tile_pipeline", "whole_pipeline"]
@@ -79,8 +83,11 @@ def _model_stage(xt: tuple[Pass, ...], early: tuple[Pass, ...], keep: tuple[str,
     ))
 
 
-def tile_pipeline(whole: Pipeline) -> Pipeline:
-    """What runs on a program of the tile dialect, of a target's `whole` pipeline: it joins behind stage ``vector``."""
+def tile_pipeline(options: CompileOptions) -> Pipeline:
+    """What runs on a program of the tile dialect, of the target's pipeline: it joins behind stage ``vector``."""
+    target = get_target(options.target)
+    behind = target.tile_stages(options) if target.tile_stages is not None else \
+        target.pipeline(options).after("vector").kernel_part().stages
     return Pipeline((
         Stage("tile", (
             get_pass("configure-tile")(),
@@ -89,7 +96,7 @@ def tile_pipeline(whole: Pipeline) -> Pipeline:
             Upstream(pipeline="canonicalize"),
             Upstream(pipeline="cse"),
         )),
-        *whole.after("vector").kernel_part().stages,
+        *behind,
     ))
 
 

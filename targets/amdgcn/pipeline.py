@@ -13,7 +13,7 @@ from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread
 if TYPE_CHECKING:
     from xcc.options import CompileOptions
 
-__all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "thread_stages"]
+__all__ = ["kernel_pipeline", "kernel_stages", "pipeline", "rocdl_stage", "thread_stages"]
 
 
 def rocdl_stage(chip: Chip) -> Stage:
@@ -53,8 +53,13 @@ def kernel_pipeline(chip: Chip) -> Pipeline:
     return Pipeline(thread_stages(chip))
 
 
-def pipeline(options: CompileOptions) -> Pipeline:
-    """The stages of a compilation with `options` (a CompileOptions)."""
+def kernel_stages(options: CompileOptions) -> tuple[Stage, ...]:
+    """Those of :func:`thread_stages` for the chip that `options` name."""
     from xcc.targets.amdgcn.target import TARGET
 
-    return gpu_pipeline(thread_stages(chip_of(TARGET, options.chip)))
+    return thread_stages(chip_of(TARGET, options.chip))
+
+
+def pipeline(options: CompileOptions) -> Pipeline:
+    """The stages of a compilation with `options` (a CompileOptions)."""
+    return gpu_pipeline(kernel_stages(options))

@@ -12,13 +12,19 @@ from xcc.targets.base import Chip, KernelBinary, Target
 if TYPE_CHECKING:
     from xcc._mlir import Module
     from xcc.options import CompileOptions
-    from xcc.passes.pipeline import Pipeline
+    from xcc.passes.pipeline import Pipeline, Stage
 
 
 def _pipeline(options: CompileOptions) -> Pipeline:
     from xcc.targets.amdgcn.pipeline import pipeline
 
     return pipeline(options)
+
+
+def _tile_stages(options: CompileOptions) -> tuple[Stage, ...]:
+    from xcc.targets.amdgcn.pipeline import kernel_stages
+
+    return kernel_stages(options)
 
 
 def _emit_kernel(module: Module, chip: Chip, options: CompileOptions) -> KernelBinary:
@@ -34,7 +40,8 @@ def _code_file(text: str, chip: Chip, kind: str) -> bytes:
 
 
 TARGET = Target(
-    name="amdgcn", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel, link=link,
+    name="amdgcn", chips=chips, default_chip=default_chip, pipeline=_pipeline,
+    tile_stages=_tile_stages, emit_kernel=_emit_kernel, link=link,
     formats=("asm", "hsaco"), code_file=_code_file, fewer_registers=(224, 192, 160, 112),
     kept_stage="gpu", shares_after="",      # pointers of kernels are llvm.noalias
     legal={"plan": PLANNED, "gpu": (*THREADS, "amdgpu.*", "rocdl.*"),

@@ -13,7 +13,7 @@ from xcc.targets.cpu import chip as cpu_chip
 if TYPE_CHECKING:
     from xcc._mlir import Module
     from xcc.options import CompileOptions
-    from xcc.passes.pipeline import Pipeline
+    from xcc.passes.pipeline import Pipeline, Stage
     from xcc.runtime.program import Program
 
 
@@ -21,6 +21,12 @@ def _pipeline(options: CompileOptions) -> Pipeline:
     from xcc.targets.cpu.pipeline import pipeline
 
     return pipeline(options)
+
+
+def _tile_stages(options: CompileOptions) -> tuple[Stage, ...]:
+    from xcc.targets.cpu.pipeline import vector_stages
+
+    return vector_stages()
 
 
 def _emit_kernel(module: Module, chip: Chip, options: CompileOptions) -> KernelBinary:
@@ -75,7 +81,8 @@ def _code_file(text: str, chip: Chip, kind: str) -> bytes:
 
 
 TARGET = Target(
-    name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, pipeline=_pipeline, emit_kernel=_emit_kernel,
+    name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, pipeline=_pipeline,
+    tile_stages=_tile_stages, emit_kernel=_emit_kernel,
     link=_link, formats=("asm", "obj"), code_file=_code_file, kept_stage="cpu", shares_after="vector",
     legal={"cpu": (*TILES, "func.call", "builtin.unrealized_conversion_cast", "llvm.*"),
            "llvm": ("builtin.module", "llvm.*")},

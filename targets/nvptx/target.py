@@ -13,7 +13,7 @@ from xcc.targets.nvptx.link import link
 if TYPE_CHECKING:
     from xcc._mlir import Module
     from xcc.options import CompileOptions
-    from xcc.passes.pipeline import Pipeline
+    from xcc.passes.pipeline import Pipeline, Stage
     from xcc.runtime.program import Program
 
 
@@ -21,6 +21,12 @@ def _pipeline(options: CompileOptions) -> Pipeline:
     from xcc.targets.nvptx.pipeline import pipeline
 
     return pipeline(options)
+
+
+def _tile_stages(options: CompileOptions) -> tuple[Stage, ...]:
+    from xcc.targets.nvptx.pipeline import gpu_stages
+
+    return gpu_stages()
 
 
 def _emit_kernel(module: Module, chip: Chip, options: CompileOptions) -> KernelBinary:
@@ -49,7 +55,8 @@ def _tools() -> str:
 
 
 TARGET = Target(
-    name="nvptx", chips=chips, default_chip=default_chip, pipeline=_pipeline, emit_kernel=_emit_kernel, link=link,
+    name="nvptx", chips=chips, default_chip=default_chip, pipeline=_pipeline,
+    tile_stages=_tile_stages, emit_kernel=_emit_kernel, link=link,
     collective_kernels=_collective_kernels,
     formats=("ptx", "asm", "cubin"), text_formats=("ptx", "asm"), portable="ptx", code_file=_code_file,
     kept_stage="gpu", shares_after="gpu",
