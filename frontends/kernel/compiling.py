@@ -39,7 +39,8 @@ def compiled(program: tile.Program, options: CompileOptions, keep: Sequence[str]
     """The code of `program`; `keep` names stages whose IR is wanted."""
     target = get_target(options.target)
     chip = chip_of(target, options.chip)
-    job = KernelJob(program.name, program.text, str(pipeline or ""), chip, options, tuple(keep), emit)
+    plan = None if pipeline is None else str(pipeline)
+    job = KernelJob(program.name, program.text, plan, chip, options, tuple(keep), emit)
     result = kernels.compile_all([job])[0]
     return tile.Compiled(program, chip, options, result.binary, result.kept)
 

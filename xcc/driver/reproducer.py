@@ -26,7 +26,8 @@ __all__ = ["import_command", "save_kernel", "save_module", "save_text"]
 
 def save_kernel(job: KernelJob, message: str, details: str = "") -> CompilerBug:
     """The CompilerBug to raise for `job`, its IR saved."""
-    flags = [*_flags(job.options, job.chip), f"--pass-pipeline={job.pipeline or tile_pipeline(job.options)}",
+    pipeline = tile_pipeline(job.options) if job.pipeline is None else job.pipeline
+    flags = [*_flags(job.options, job.chip), f"--pass-pipeline={pipeline}",
              *(f"--plugin={p}" for p in job.plugins)]
     return save_text(job.name, job.text, flags + ["--emit-kernel", "-o", os.devnull] * job.emit, message, details)
 

@@ -31,12 +31,12 @@ MOST_SMALLER = 16
 
 @dataclass(frozen=True)
 class KernelJob:
-    """A kernel to compile: its IR and everything that decides what comes out. Without a `pipeline` the IR is a tile
-    program, for its target's own."""
+    """A kernel to compile: its IR and everything that decides what comes out. Where `pipeline` is None the IR is
+    a tile program, for its target's own."""
 
     name: str
     text: str
-    pipeline: str
+    pipeline: str | None
     chip: Chip
     options: CompileOptions
     keep: tuple[str, ...] = ()      # stages whose IR is wanted back
@@ -112,7 +112,7 @@ def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     context = shared_context()
     module = parse_module(job.text, context, f"kernel '{job.name}'")
     wanted = wanted_pairs(module)
-    plan = Pipeline.parse(job.pipeline) if job.pipeline else tile_pipeline(job.options)
+    plan = tile_pipeline(job.options) if job.pipeline is None else Pipeline.parse(job.pipeline)
     for stage in _with_tiles(plan, smaller):
         run_stage(stage, module, ctx, clock, job.options.verify)
         if wanted is not None and stage.name == target.shares_after:
