@@ -261,3 +261,19 @@ def test_a_compiled_kernel_is_found_again(tmp_path: Path) -> None:
     counts = [subprocess.run([sys.executable, str(script)], env=environment, stdout=subprocess.PIPE, text=True,
                              check=True).stdout.strip() for _ in range(2)]
     assert counts == ["1", "0"]
+
+
+def test_divisions_by_zero() -> None:
+    """They give some number, and end nothing."""
+    def k(x, d, q, r):
+        t, n = x.tile(0, 16), d.tile(0, 16)
+        q.store(0, t // n + xcc.program_id(0) // (x.shape[0] - 16))
+        r.store(0, t % n + xcc.program_id(0) % (x.shape[0] - 16))
+
+    for dtype in (np.int32, np.uint32):
+        x, d = np.arange(16).astype(dtype), (np.arange(16) % 4).astype(dtype)
+        q, r = np.zeros_like(x), np.zeros_like(x)
+        xcc.kernel(k)[1](x, d, q, r)
+        some = d > 0
+        np.testing.assert_array_equal(q[some], x[some] // d[some])
+        np.testing.assert_array_equal(r[some], x[some] % d[some])
