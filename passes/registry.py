@@ -81,6 +81,7 @@ BUILTIN: dict[str, str] = {
     "reads-first": "xcc.passes.gpu.reads_first",
     "requantised-floats": "xcc.passes.xt.requantised_floats",
     "retile": "xcc.passes.tile.retile",
+    "rotate-loads": "xcc.passes.gpu.rotate_loads",
     "row-division": "xcc.passes.vector.row_division",
     "scalar-indices": "xcc.passes.gpu.scalar_indices",
     "scatter-places": "xcc.passes.xt.scatter_places",

@@ -21,6 +21,7 @@ def plan_stage() -> Stage:
         parse_pass("private-updates"),
         parse_pass("row-division"),
         parse_pass("narrow-math"),
+        parse_pass("rotate-loads"),
         parse_pass("assign-layouts"),
         parse_pass("reads-first"),
         *(parse_pass(name) for name in DECISIONS),
