@@ -1,8 +1,9 @@
 """A training step in f16 on one GPU, or with DistributedDataParallel on several, by a backend of torch.compile.
 
-    python benchmarks/parallel_train.py resnet50|bert xcc|inductor
+    python benchmarks/parallel_train.py resnet50|bert xcc|inductor [BATCHES]
 
-Run by parallel.py, a process a rank; prints the seconds of a step: forward, backward, gradients reduced, SGD.
+Run by parallel.py, a process a rank; prints seconds of a step: forward, backward, gradients reduced, SGD. A rank has
+BATCHES times the case's batch (pytorch_cases).
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from pytorch_cases import GPU_CASES
 __all__ = ["seconds_of"]
 
 
-def seconds_of(name: str, backend: str) -> float:
+def seconds_of(name: str, backend: str, batches: str = "1") -> float:
     """The median of five times ten steps one behind the other."""
     ranks, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
     torch.cuda.set_device(rank)
     torch.manual_seed(0)
     module, inputs = next(c for c in GPU_CASES if c.name == name).build()
     module = module.cuda().half().train()
-    given = [x.cuda().half() if x.is_floating_point() else x.cuda() for x in inputs]
+    given = [torch.cat([x.cuda().half() if x.is_floating_point() else x.cuda()] * int(batches)) for x in inputs]
     if ranks > 1:
         torch.distributed.init_process_group("nccl")
         module = torch.nn.parallel.DistributedDataParallel(module, device_ids=[rank], gradient_as_bucket_view=True)
@@ -34,8 +35,8 @@ def seconds_of(name: str, backend: str) -> float:
 
     def step() -> None:
         out = model(*given)
-        first = out if isinstance(out, torch.Tensor) else out[0]
-        first.float().square().mean().backward()
+        results = [out] if isinstance(out, torch.Tensor) else list(out.values())
+        sum(r.float().square().mean() for r in results).backward()      # DDP waits for each parameter's gradient
         optimizer.step()
         optimizer.zero_grad(set_to_none=False)
 

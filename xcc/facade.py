@@ -26,17 +26,34 @@ def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = Non
     if is_program(model) and not isinstance(model, (str, Path)):
         model = captured(model)
     entry = model_cache.ticket(model, options, loaded_plugins()) if pipeline is None else None
-    found = entry.find() if entry is not None else None
+    found = _found(entry)
     if found is not None:
-        try:
-            return Artifact.read(found.path)
-        except UserError:
-            found.remove()      # damaged
+        return found
     if is_program(model):
         model = captured(model)
     plugins = can_isolate(model, pipeline) if options.isolate else None
     if plugins is None:
         return _compile_here(model, options, pipeline)
+    if entry is None:
+        return _compile_apart(model, options, pipeline, plugins, entry)
+    with entry.claimed():
+        return _found(entry) or _compile_apart(model, options, pipeline, plugins, entry)
+
+
+def _found(entry: model_cache.Ticket | None) -> Artifact | None:
+    """The artifact of an equal compilation before."""
+    found = entry.find() if entry is not None else None
+    if found is None:
+        return None
+    try:
+        return Artifact.read(found.path)
+    except UserError:
+        found.remove()          # damaged
+        return None
+
+
+def _compile_apart(model: Any, options: CompileOptions, pipeline: Any, plugins: tuple[str, ...],
+                   entry: model_cache.Ticket | None) -> Artifact:
     output = _output()
     try:
         files, facts = compile_apart(model, options, pipeline, plugins, output)

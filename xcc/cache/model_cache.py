@@ -11,7 +11,9 @@ and artifacts share the size that :mod:`xcc.cache.cache` keeps to.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import hashlib
 import json
 import mmap
@@ -19,7 +21,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +93,28 @@ class Ticket:
             return Found(path, facts)
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+    @contextlib.contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Waits while another process or thread compiles the same: ranks of one machine share one compilation.
+
+        Without files that can be locked, as in a read-only folder, nobody waits."""
+        path = _path(self.key, ".lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("wb")
+        except OSError:
+            yield
+            return
+        with file:
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    fcntl.flock(file, fcntl.LOCK_UN)        # forked processes hold it, too
 
     def store(self, artifact: Path, files: Sequence[Path], facts: dict[str, Any], *,
               move: bool = False) -> Found | None:

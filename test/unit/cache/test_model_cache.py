@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import xcc
+from xcc import facade
 from xcc.cache import cache, model_cache
 from xcc.options import CompileOptions
 from xcc.tools import xcc_cli
@@ -105,6 +107,35 @@ def test_the_tuning_database_counts_by_content(model: Path, tmp_path: Path) -> N
 def test_compilations_that_say_or_write_more_are_made(model: Path, options: dict[str, Any]) -> None:
     assert model_cache.ticket(model, CompileOptions(**options)) is None
     assert model_cache.ticket(model, CompileOptions(), plugins=("p.py",)) is None
+
+
+def test_two_that_compile_the_same_share_one_compilation(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compilations: list[Path] = []
+    begun, looked = threading.Event(), threading.Event()
+    apart, find = facade.compile_apart, model_cache.Ticket.find
+
+    def compiled(*arguments: Any) -> Any:
+        compilations.append(arguments[-1])
+        begun.set()
+        looked.wait(60)
+        return apart(*arguments)
+
+    def found(entry: model_cache.Ticket) -> Any:
+        if begun.is_set():
+            looked.set()
+        return find(entry)
+
+    monkeypatch.setattr(facade, "compile_apart", compiled)
+    monkeypatch.setattr(model_cache.Ticket, "find", found)
+    first = threading.Thread(target=xcc.compile, args=(model,))
+    first.start()
+    assert begun.wait(60)
+    second = xcc.compile(model)
+    first.join()
+    x = np.arange(600, dtype=np.float32).reshape(2, 300)
+    np.testing.assert_array_equal(second(x), 2 * x)
+    assert len(compilations) == 1
+    assert not list(cache.folder().rglob("*.lock"))
 
 
 def test_changed_weights_are_another_model(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
