@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xcc.targets.folders import part, target_names
 from xcc.targets.kernel_binary import KernelBinary, KernelLaunch
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module
+    from xcc.options import CompileOptions
+    from xcc.passes.pipeline import Pipeline, Stage
 
 __all__ = ["Chip", "KernelBinary", "KernelLaunch", "Target", "chip_of", "get_target", "target_names", "unknown_target"]
 
@@ -218,8 +223,8 @@ class Target:
     name: str
     chips: Callable[[], dict[str, Chip]]
     default_chip: Callable[[], Chip]
-    pipeline: Callable[[Any], Any]
-    emit_kernel: Callable[[Any, Chip, Any], KernelBinary]
+    pipeline: Callable[[CompileOptions], Pipeline]
+    emit_kernel: Callable[[Module, Chip, CompileOptions], KernelBinary]
     link: Callable[[Any, tuple[KernelBinary, ...], Chip, Any], dict[str, bytes]]
     formats: tuple[str, ...]
     code_file: Callable[[str, Chip, str], bytes]
@@ -236,7 +241,7 @@ class Target:
     native_key: Callable[[], str] | None = None
     tools: Callable[[], str] = str
     collective_kernels: Callable[[Any, Chip, Any], tuple[KernelBinary, ...]] = lambda program, chip, options: ()
-    tile_stages: Callable[[Any], tuple[Any, ...]] | None = None
+    tile_stages: Callable[[CompileOptions], tuple[Stage, ...]] | None = None
 
 
 def unknown_target(name: str) -> Exception:
