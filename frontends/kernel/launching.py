@@ -87,7 +87,7 @@ class Launch:
                           else (lambda _value: empty)) for i, name in enumerate(form.kinds) if i in arrays]
         self._symbols: list[int] = []
         self._numbers: list[tuple[int, int, Callable[[Any], int]]] = []     # (symbol, argument, its bits)
-        sizes = iter([*grid, 1, 1])
+        sizes = dict(zip(form.grid, grid, strict=True))     # by name: some are those of arrays
         for s in code.symbols:
             at = places[s.argument] if s.argument >= 0 else -1
             kind = form.kinds[code.names[s.argument]]
@@ -95,7 +95,7 @@ class Launch:
                 self._numbers.append((len(self._symbols), at, bits_of(kind.dtype)))
             self._symbols.append(
                 given[at].shape[s.dim] if s.kind == "size" else given[at].strides[s.dim] if s.kind == "stride"
-                else next(sizes) if s.kind == "grid" else 0)
+                else sizes[s.name] if s.kind == "grid" else 0)
         self._runs = 0 not in grid
         self._run = code.run
 
