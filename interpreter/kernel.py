@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import Attribute, Module, Operation, Type, Value, WalkResult, ir
+from xcc._mlir import Attribute, Module, Operation, Type, Value, WalkResult, ir, upstream_context
 from xcc.diagnostics import UserError
 from xcc.interpreter.faults import Report
 from xcc.interpreter.machine import Machine, Options
@@ -230,7 +230,6 @@ def run_kernel(module: Module, name: str, grid: tuple[int, int, int], block: tup
     """
     options = options or Options()
     if isinstance(module, str):
-        with ir.Context() as context:
-            context.allow_unregistered_dialects = True
+        with upstream_context():
             return run_kernel(ir.Module.parse(module), name, grid, block, buffers, scalars, options, dynamic_shared)
     return Kernel(find_kernel(module, name)).run(grid, block, [*buffers, *scalars], options, dynamic_shared)

@@ -290,7 +290,7 @@ class Machine:
         if self.options.banks:
             local = byte - self.local_group[threads] * buffer.size
             accesses, cycles, ideal = bank_cycles(local, size, self.local_warp[threads], self.lane[threads],
-                                                  self.options.bank_count)
+                                                  self.options.bank_count, len(self.groups))
             site = self.report.site(self.where())
             site.accesses += accesses
             site.cycles += cycles

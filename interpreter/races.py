@@ -46,10 +46,15 @@ class _Record:
 
     def unordered(self, at: Array, who: Actors) -> Array:
         """Flags accesses that conflict with what is recorded at their granule."""
-        same_group = self.group[at] == who.group
-        ordered = (self.thread[at] == who.thread) | (self.thread[at] == NOBODY)
-        ordered |= same_group & (self.epoch[at] < who.epoch)
-        ordered |= (self.warp[at] == who.warp) & (self.epoch[at] == who.epoch) & (self.warp_epoch[at] < who.warp_epoch)
+        thread = self.thread[at]
+        ordered = (thread == who.thread) | (thread == NOBODY)
+        if ordered.all():       # as mostly, and as the gathers of the other fields are what takes the time
+            return ~ordered
+        epoch = self.epoch[at]
+        ordered |= (self.group[at] == who.group) & (epoch < who.epoch)
+        if ordered.all():
+            return ~ordered
+        ordered |= (self.warp[at] == who.warp) & (epoch == who.epoch) & (self.warp_epoch[at] < who.warp_epoch)
         return ~ordered
 
     def put(self, at: Array, who: Actors) -> None:
@@ -78,7 +83,7 @@ class Tracker:
     def read(self, byte: Array, width: int, who: Actors) -> int | None:
         """Records reads; the number of the first racing access, or None."""
         at, owner = self.granules(byte, width)
-        who = who.take(owner)
+        who = who.take(owner) if len(at) > len(byte) else who
         bad = self._write.unordered(at, who)
         if bad.any():
             return int(owner[bad.argmax()])
@@ -97,7 +102,7 @@ class Tracker:
         values: (accesses, bytes) as stored.
         """
         at, owner = self.granules(byte, width)
-        who = who.take(owner)
+        who = who.take(owner) if len(at) > len(byte) else who
         bad = self._write.unordered(at, who) | self._read.unordered(at, who)
         if bad.any():
             return int(owner[bad.argmax()])

@@ -1,16 +1,17 @@
 """What a pass is: a frozen dataclass whose fields are its options.
 
-A pass prints as ``name{key=value other-key=a,b}`` and parses back from that text. Register one with
-``@register_pass``; built-in and user passes use the same decorator.
+A pass prints as ``name{key=value other-key=a,b}`` and parses back from that text. ``@register_pass`` makes it all of
+that; built-in and user passes use the same decorator.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import re
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from xcc.diagnostics import UserError
@@ -36,15 +37,15 @@ class PassContext:
 
 @dataclass(frozen=True)
 class Pass:
-    """Base of all passes. Subclasses set `name` and implement `run`; the docstring is the help text."""
+    """Base of all passes. Subclasses implement `run`; the docstring is the help text."""
 
     name: ClassVar[str] = ""
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        """Changes `module` (an ir.Module) in place."""
+        """Changes `module` (an ir.Module) in place; its context and a location are set, and `acts_on` was asked."""
         raise NotImplementedError(f"pass '{self.name}' has no run method")
 
-    def acts_on(self, chip: Chip) -> bool:
+    def acts_on(self, chip: Chip | None) -> bool:
         """Whether the pass has anything to do for this chip."""
         return True
 
@@ -87,15 +88,31 @@ def _from_text(text: str, hint: Any, where: str) -> Any:
 _PASSES: dict[str, type[Pass]] = {}
 
 
+@typing.dataclass_transform(frozen_default=True)
 def register_pass(cls: type[Pass]) -> type[Pass]:
-    """Adds `cls` to the table of passes by its name; a name taken twice is an error."""
-    if not cls.name:
-        raise ValueError(f"{cls.__name__} has no name")
+    """Makes `cls` a frozen dataclass, named after the class (``FoldScales``: fold-scales) where it has no `name`, and
+    adds it to the table of passes; a name taken twice is an error."""
+    if "name" not in cls.__dict__:
+        cls.name = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
     if cls.name in _PASSES and _PASSES[cls.name].__qualname__ != cls.__qualname__:
         raise ValueError(f"pass '{cls.name}' is registered twice")
-    _PASSES[cls.name] = cls
+    if "run" in cls.__dict__:
+        cls.run = _in_context(cls.run)      # type: ignore[method-assign, assignment]
+    _PASSES[cls.name] = cls if "__dataclass_fields__" in cls.__dict__ else dataclass(frozen=True)(cls)
     parse_pass.cache_clear()
     return cls
+
+
+def _in_context(run: Callable[[Any, Module, PassContext], None]) -> Callable[[Any, Module, PassContext], None]:
+    @functools.wraps(run)
+    def within(self: Pass, module: Module, ctx: PassContext) -> None:
+        from xcc._mlir import ir
+
+        if self.acts_on(ctx.chip):
+            with module.context, ir.Location.unknown():
+                run(self, module, ctx)
+
+    return within
 
 
 def registered_passes() -> dict[str, type[Pass]]:
@@ -123,7 +140,7 @@ def get_pass(name: str) -> type[Pass]:
     return _PASSES[name]
 
 
-@cache
+@functools.cache
 def parse_pass(text: str) -> Pass:
     """Reads ``name`` or ``name{key=value ...}``."""
     name, brace, rest = text.strip().partition("{")

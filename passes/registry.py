@@ -1,121 +1,36 @@
-"""The built-in passes: a flat alphabetical table from a pass's name to the module that defines it."""
+"""The built-in passes: names by the room that they lie in, each in a file of its name, imported when asked for."""
 
 from __future__ import annotations
 
 import importlib
 
-BUILTIN: dict[str, str] = {
-    "aligned-rows": "xcc.passes.xt.aligned_rows",
-    "amd-kernel-functions": "xcc.passes.gpu.amd_kernel_functions",
-    "amx-tiles": "xcc.passes.vector.amx_tiles",
-    "assign-layouts": "xcc.passes.gpu.assign_layouts",
-    "block-depth": "xcc.passes.linalg.block_depth",
-    "block-loops": "xcc.passes.vector.block_loops",
-    "buffer-accesses": "xcc.passes.gpu.buffer_accesses",
-    "bytes-along-k": "xcc.passes.xt.bytes_along_k",
-    "channels-last": "xcc.passes.xt.channels_last",
-    "coarsen-grid": "xcc.passes.gpu.coarsen_grid",
-    "configure": "xcc.passes.linalg.configure",
-    "configure-tile": "xcc.passes.tile.configure_tile",
-    "convert-layouts": "xcc.passes.gpu.convert_layouts",
-    "convert-precision": "xcc.passes.xt.convert_precision",
-    "copy-pointers": "xcc.passes.gpu.copy_pointers",
-    "cut-reductions": "xcc.passes.xt.cut_reductions",
-    "deal-rows": "xcc.passes.linalg.deal_rows",
-    "decode-panels": "xcc.passes.linalg.decode_panels",
-    "deepen-products": "xcc.passes.tile.deepen_products",
-    "distribute": "xcc.passes.gpu.distribute",
-    "early-launch": "xcc.passes.gpu.early_launch",
-    "early-reductions": "xcc.passes.tile.early_reductions",
-    "epilogue-pieces": "xcc.passes.gpu.epilogue_pieces",
-    "epilogue-strips": "xcc.passes.linalg.epilogue_strips",
-    "exchange-pairs": "xcc.passes.xt.exchange_pairs",
-    "expand-floats": "xcc.passes.vector.expand_floats",
-    "expand-math": "xcc.passes.vector.expand_math",
-    "explicit-padding": "xcc.passes.xt.explicit_padding",
-    "fold-scales": "xcc.passes.xt.fold_scales",
-    "form-kernels": "xcc.passes.xt.form_kernels",
-    "group-tiles": "xcc.passes.gpu.group_tiles",
-    "hardware-math": "xcc.passes.gpu.hardware_math",
-    "integer-contractions": "xcc.passes.xt.integer_contractions",
-    "join-grids": "xcc.passes.gpu.join_grids",
-    "keep-values": "xcc.passes.linalg.keep_values",
-    "kernel-abi": "xcc.passes.vector.kernel_abi",
-    "lower-forall": "xcc.passes.vector.lower_forall",
-    "lower-main": "xcc.passes.host.lower_main",
-    "lower-tile": "xcc.passes.tile.lower_tile",
-    "mark-load-time": "xcc.passes.host.mark_load_time",
-    "masked-bits": "xcc.passes.vector.masked_bits",
-    "merge-products": "xcc.passes.xt.merge_products",
-    "merge-sorts": "xcc.passes.xt.merge_sorts",
-    "move-views": "xcc.passes.xt.move_views",
-    "move-weights": "xcc.passes.xt.move_weights",
-    "multiplied-types": "xcc.passes.xt.multiplied_types",
-    "narrow-gathers": "xcc.passes.vector.narrow_gathers",
-    "narrow-indices": "xcc.passes.gpu.narrow_indices",
-    "narrow-math": "xcc.passes.gpu.narrow_math",
-    "non-temporal-stores": "xcc.passes.linalg.non_temporal_stores",
-    "nvvm-kernel-functions": "xcc.passes.gpu.nvvm_kernel_functions",
-    "overlap-products": "xcc.passes.gpu.overlap_products",
-    "pack-bits": "xcc.passes.xt.pack_bits",
-    "pack-columns": "xcc.passes.linalg.pack_columns",
-    "pack-rows": "xcc.passes.linalg.pack_rows",
-    "pack-weights": "xcc.passes.xt.pack_weights",
-    "park-values": "xcc.passes.linalg.park_values",
-    "peel-instances": "xcc.passes.tile.peel_instances",
-    "peel-steps": "xcc.passes.gpu.peel_steps",
-    "peel-tails": "xcc.passes.linalg.peel_tails",
-    "persistent-grid": "xcc.passes.gpu.persistent_grid",
-    "pipeline-loads": "xcc.passes.gpu.pipeline_loads",
-    "place-results": "xcc.passes.host.place_results",
-    "plan-shared-memory": "xcc.passes.gpu.plan_shared_memory",
-    "predicated-stores": "xcc.passes.gpu.predicated_stores",
-    "prefetch-epilogue": "xcc.passes.gpu.prefetch_epilogue",
-    "prefetch-fragments": "xcc.passes.gpu.prefetch_fragments",
-    "prefetch-inputs": "xcc.passes.linalg.prefetch_inputs",
-    "prefetch-panels": "xcc.passes.linalg.prefetch_panels",
-    "prefetch-tiles": "xcc.passes.tile.prefetch_tiles",
-    "private-updates": "xcc.passes.gpu.private_updates",
-    "push-results": "xcc.passes.xt.push_results",
-    "rank-sorts": "xcc.passes.xt.rank_sorts",
-    "reads-first": "xcc.passes.gpu.reads_first",
-    "requantised-floats": "xcc.passes.xt.requantised_floats",
-    "retile": "xcc.passes.tile.retile",
-    "rotate-loads": "xcc.passes.gpu.rotate_loads",
-    "row-division": "xcc.passes.vector.row_division",
-    "scalar-indices": "xcc.passes.gpu.scalar_indices",
-    "scatter-places": "xcc.passes.xt.scatter_places",
-    "select-places": "xcc.passes.xt.select_places",
-    "separate-windows": "xcc.passes.xt.separate_windows",
-    "shard": "xcc.passes.xt.shard",
-    "share-operands": "xcc.passes.tile.share_operands",
-    "split-beside": "xcc.passes.xt.split_beside",
-    "split-contractions": "xcc.passes.xt.split_contractions",
-    "split-groups": "xcc.passes.xt.split_groups",
-    "split-reductions": "xcc.passes.xt.split_reductions",
-    "split-rows": "xcc.passes.linalg.split_rows",
-    "split-scans": "xcc.passes.xt.split_scans",
-    "stage-operands": "xcc.passes.gpu.stage_operands",
-    "stream-k": "xcc.passes.linalg.stream_k",
-    "stream-tiles": "xcc.passes.tile.stream_tiles",
-    "streamed-lines": "xcc.passes.gpu.streamed_lines",
-    "test-fail": "xcc.passes.testing",
-    "tile": "xcc.passes.linalg.tile",
-    "transposed-convolution": "xcc.passes.xt.transposed_convolution",
-    "unique-runs": "xcc.passes.xt.unique_runs",
-    "unroll-vectors": "xcc.passes.vector.unroll_vectors",
-    "update-in-place": "xcc.passes.xt.update_in_place",
-    "warpgroup-matrix": "xcc.passes.gpu.warpgroup_matrix",
-    "whole-steps": "xcc.passes.gpu.whole_steps",
-    "wide-pixels": "xcc.passes.xt.wide_pixels",
-    "widen-products": "xcc.passes.xt.widen_products",
-    "winograd": "xcc.passes.xt.winograd",
-    "xt-decompose": "xcc.passes.xt.xt_decompose",
-    "xt-fold": "xcc.passes.xt.xt_fold",
-    "xt-recognise": "xcc.passes.xt.xt_recognise",
-    "xt-simplify": "xcc.passes.xt.xt_simplify",
-    "xt-to-linalg": "xcc.passes.xt_to_linalg.xt_to_linalg",
+ROOMS: dict[str, str] = {
+    "gpu": "amd-kernel-functions assign-layouts buffer-accesses coarsen-grid convert-layouts copy-pointers "
+           "distribute early-launch epilogue-pieces group-tiles hardware-math join-grids narrow-indices "
+           "narrow-math nvvm-kernel-functions overlap-products peel-steps persistent-grid pipeline-loads "
+           "plan-shared-memory predicated-stores prefetch-epilogue prefetch-fragments private-updates "
+           "reads-first rotate-loads scalar-indices stage-operands streamed-lines warpgroup-matrix whole-steps",
+    "host": "lower-main mark-load-time place-results",
+    "linalg": "block-depth configure deal-rows decode-panels epilogue-strips keep-values non-temporal-stores "
+              "pack-columns pack-rows park-values peel-tails prefetch-inputs prefetch-panels split-rows "
+              "stream-k tile",
+    "tile": "configure-tile deepen-products early-reductions lower-tile peel-instances prefetch-tiles retile "
+            "share-operands stream-tiles",
+    "vector": "amx-tiles block-loops expand-floats expand-math kernel-abi lower-forall masked-bits "
+              "narrow-gathers row-division unroll-vectors",
+    "xt": "aligned-rows bytes-along-k channels-last convert-precision cut-reductions exchange-pairs "
+          "explicit-padding fold-scales form-kernels integer-contractions merge-products merge-sorts "
+          "move-views move-weights multiplied-types pack-bits pack-weights push-results rank-sorts "
+          "requantised-floats scatter-places select-places separate-windows shard skip-taps split-beside "
+          "split-contractions split-groups split-reductions split-scans transposed-convolution unique-runs "
+          "update-in-place wide-pixels widen-products winograd xt-decompose xt-fold xt-recognise "
+          "xt-simplify",
+    "xt_to_linalg": "xt-to-linalg",
 }
+
+BUILTIN = {name: f"xcc.passes.{room}.{name.replace('-', '_')}"
+           for room, names in ROOMS.items() for name in names.split()}
+BUILTIN["test-fail"] = "xcc.passes.testing"
 
 
 def load(name: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from xcc.diagnostics import UserError
@@ -15,12 +14,10 @@ if TYPE_CHECKING:
 
 
 @register_pass
-@dataclass(frozen=True)
 class TestFail(Pass):
     """Fails in the way `how`: "abort" kills the process, "raise" raises, "user" is the user's fault, "hang" waits."""
 
     __test__: ClassVar[bool] = False
-    name: ClassVar[str] = "test-fail"
     how: str = "abort"
 
     def run(self, module: Module, ctx: PassContext) -> None:

@@ -12,7 +12,7 @@ from xcc.targets.kernel_binary import KernelBinary, KernelLaunch
 if TYPE_CHECKING:
     from xcc._mlir import Module
     from xcc.options import CompileOptions
-    from xcc.passes.pipeline import Pipeline, Stage
+    from xcc.passes.pipeline import Pipeline
 
 __all__ = ["Chip", "KernelBinary", "KernelLaunch", "Target", "chip_of", "get_target", "target_names", "unknown_target"]
 
@@ -241,7 +241,7 @@ class Target:
     native_key: Callable[[], str] | None = None
     tools: Callable[[], str] = str
     collective_kernels: Callable[[Any, Chip, Any], tuple[KernelBinary, ...]] = lambda program, chip, options: ()
-    tile_stages: Callable[[CompileOptions], tuple[Stage, ...]] | None = None
+    tile_stages: Callable[[CompileOptions], Pipeline] | None = None
 
 
 def unknown_target(name: str) -> Exception:

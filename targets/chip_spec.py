@@ -10,12 +10,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from xcc.diagnostics import UserError
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["NATIVE", "chip_facts", "chip_from_facts", "spec_of", "split_specs", "with_attributes"]
 

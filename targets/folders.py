@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["file", "part", "target_names"]
+__all__ = ["deferred", "file", "part", "target_names"]
 
 
 @lru_cache(maxsize=1)
@@ -35,3 +36,11 @@ def part(target: str, name: str) -> Any:
     module = f"xcc.targets.{target}.{name}"
     there = target in target_names() and importlib.util.find_spec(module) is not None
     return importlib.import_module(module) if there else None
+
+
+def deferred(target: str, module: str, name: str) -> Callable[..., Any]:
+    """The function `name` of a file of a target's folder, which is imported when it is called: it needs MLIR."""
+    def call(*arguments: object) -> Any:
+        return getattr(part(target, module), name)(*arguments)
+
+    return call

@@ -1,16 +1,11 @@
-"""The stages that all targets share: from an imported model to tile programs, and @main's own, one pass a line."""
+"""The stages that all targets share: from an imported model to tile programs, and @main's own."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from xcc.options import CompileOptions
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
-from xcc.passes.upstream import Upstream
 from xcc.targets.base import get_target
-
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
 
 __all__ = ["BESIDE", "LAUNCH", "MAX_ROW", "TILE_ROW", "front_stages", "gpu_model_passes", "main_stages",
            "tile_pipeline", "whole_pipeline"]
@@ -21,83 +16,38 @@ MAX_ROW = 1 << 24   # of a GPU's kernel with reductions: few long rows are reduc
 TILE_ROW = 256      # columns of a GPU's tile of a product: the longest row that is reduced in its kernel
 
 
-def front_stages(*, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
-                 keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None,
-                 schedule: tuple[Pass, ...] = (), in_place: bool = False) -> tuple[Stage, ...]:
+def front_stages(*, xt: str = "", early: str = "", keep: str = "", kernels: str = "", schedule: str = "",
+                 in_place: bool = False, beside: bool = False) -> tuple[Stage, ...]:
     """Stages ``xt`` to ``vector``; `xt` are passes of the target's own that end stage ``xt``, `early` those that need
     the model's ops before constants are folded, `schedule` those that decide what its `tile` obeys. `kernels` are
     form-kernels' options, where they are not the defaults.
 
-    `keep` names the composites that are a kernel each, decomposed inside it. in_place: see move-views.
+    `keep` names the composites that are a kernel each, decomposed inside it. in_place: see move-views. beside: kernels
+    may share a launch.
     """
-    return (
-        _model_stage(xt, early, keep, in_place),
-        Stage("kernels", (
-            get_pass("form-kernels")(**(kernels or {})),
-            get_pass("push-results")(),
-        )),
-        Stage("linalg", (
-            *((get_pass("split-beside")(),) if kernels and kernels.get("beside") else ()),
-            *((_pass("xt-decompose", fused=True),) if keep else ()),
-            get_pass("requantised-floats")(),
-            get_pass("xt-to-linalg")(),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="cse"),
-        )),
-        Stage("schedule", (
-            get_pass("configure")(),
-            *schedule,
-        )),
-        Stage("vector", (
-            get_pass("tile")(),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="cse"),
-        )),
-    )
-
-
-def _model_stage(xt: tuple[Pass, ...], early: tuple[Pass, ...], keep: tuple[str, ...], in_place: bool) -> Stage:
-    """Stage ``xt``."""
-    return Stage("xt", (
-        get_pass("xt-simplify")(),
-        get_pass("shard")(),                # a rank's part of a weight goes through all else as a weight
-        *early,
-        get_pass("xt-fold")(),
-        get_pass("xt-recognise")(),
-        get_pass("fold-scales")(),
-        get_pass("xt-fold")(),              # filters times scales in f32, rounded once by what follows
-        get_pass("convert-precision")(),
-        get_pass("exchange-pairs")(),
-        _pass("xt-decompose", keep=keep),
-        get_pass("split-groups")(),
-        get_pass("channels-last")(),
-        _pass("move-views", in_place=in_place),
-        get_pass("move-weights")(),
-        get_pass("update-in-place")(),      # what targets do to scatters leaves those alone
-        *xt,
-        get_pass("xt-simplify")(),
-        get_pass("xt-fold")(),
-        get_pass("pack-bits")(),
-        Upstream(pipeline="canonicalize"),
-        Upstream(pipeline="cse"),
-    ))
+    return Pipeline.parse(f"""
+        xt: xt-simplify,
+            shard,              # a rank's part of a weight goes through all else as a weight
+            {early}, xt-fold, xt-recognise, fold-scales,
+            xt-fold,            # filters times scales in f32, rounded once by what follows
+            convert-precision, exchange-pairs, xt-decompose{{keep={keep}}}, split-groups, channels-last,
+            move-views{{in-place={str(in_place).lower()}}}, move-weights,
+            update-in-place,    # what targets do to scatters leaves those alone
+            {xt}, xt-simplify, xt-fold, pack-bits, mlir(canonicalize), mlir(cse);
+        kernels: form-kernels{{{kernels}}}, push-results;
+        linalg: {"split-beside" if beside else ""}, {"xt-decompose{fused=true}" if keep else ""}, requantised-floats,
+            xt-to-linalg, mlir(canonicalize), mlir(cse);
+        schedule: configure, {schedule};
+        vector: tile, mlir(canonicalize), mlir(cse)""").stages
 
 
 def tile_pipeline(options: CompileOptions) -> Pipeline:
     """What runs on a program of the tile dialect, of the target's pipeline: it joins behind stage ``vector``."""
     target = get_target(options.target)
+    own = Pipeline.parse("tile: configure-tile, deepen-products, lower-tile, mlir(canonicalize), mlir(cse)")
     behind = target.tile_stages(options) if target.tile_stages is not None else \
-        target.pipeline(options).after("vector").kernel_part().stages
-    return Pipeline((
-        Stage("tile", (
-            get_pass("configure-tile")(),
-            get_pass("deepen-products")(),
-            get_pass("lower-tile")(),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="cse"),
-        )),
-        *behind,
-    ))
+        target.pipeline(options).after("vector").kernel_part()
+    return Pipeline((*own.stages, *behind.stages))
 
 
 def gpu_model_passes() -> tuple[Pass, ...]:
@@ -108,26 +58,11 @@ def gpu_model_passes() -> tuple[Pass, ...]:
     return tuple(get_pass(name)() for name in names)
 
 
-def _pass(name: str, **options: bool | tuple[str, ...]) -> Pass:
-    return get_pass(name)(**options)
-
-
-def whole_pipeline(back: tuple[Stage, ...], *, xt: tuple[Pass, ...] = (), early: tuple[Pass, ...] = (),
-                   keep: tuple[str, ...] = (), kernels: dict[str, Any] | None = None,
-                   schedule: tuple[Pass, ...] = (), in_place: bool = False) -> Pipeline:
-    """A target's pipeline: the shared stages, then its own, then those of @main."""
-    return Pipeline((*front_stages(xt=xt, early=early, keep=keep, kernels=kernels, schedule=schedule,
-                                   in_place=in_place), *back, *main_stages()))
+def whole_pipeline(back: str, front: tuple[Stage, ...] | None = None) -> Pipeline:
+    """A target's pipeline: the shared stages, then its own, as text, then those of @main."""
+    return Pipeline((*(front or front_stages()), *Pipeline.parse(back).stages, *main_stages()))
 
 
 def main_stages() -> tuple[Stage, ...]:
     """Stages ``memory`` and ``host``: where the results of @main lie, then the host program."""
-    return (
-        Stage("memory", (
-            get_pass("mark-load-time")(),
-            get_pass("place-results")(),
-        )),
-        Stage("host", (
-            get_pass("lower-main")(),
-        )),
-    )
+    return Pipeline.parse("memory: mark-load-time, place-results; host: lower-main").stages

@@ -11,10 +11,11 @@ from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loo
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum, visible_keys
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
+from xcc.passes.shared.dims import pow2_above
 from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.gpu_convolution import multiplied_type, pow2_above
+from xcc.targets.gpu_convolution import multiplied_type
 from xcc.targets.gpu_operands import loaded_tensor
 
 ROWS = 64       # queries of a tile; half of them where features need the registers

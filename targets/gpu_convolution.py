@@ -12,6 +12,7 @@ from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, vol
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.kernel.reduction_body import EXTENSIONS, loops_of, narrow, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
+from xcc.passes.shared.dims import pow2_above
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_operands import along, loaded
@@ -110,8 +111,3 @@ def takes_warpgroups(op: Op, factors: tuple[Value, Value], instructions: list[Ma
         return False
     summed = {p for p, r in enumerate(op.reduction) if r}
     return element_bytes(multiplied_type(factors[0])) > 1 or all(along(op, v, summed) for v in factors)
-
-
-def pow2_above(n: int) -> int:
-    """The smallest power of two that is at least `n`."""
-    return 1 << max(0, n - 1).bit_length()

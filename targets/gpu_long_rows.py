@@ -8,8 +8,8 @@ from xcc.passes.linalg.kernel.domain import Domain, volume
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.attributes import PART
+from xcc.passes.shared.dims import pow2_above
 from xcc.targets.base import Chip
-from xcc.targets.gpu_convolution import pow2_above
 from xcc.targets.gpu_rows import ROW_IN_REGISTERS, reduced_to_main
 
 __all__ = ["long_rows"]

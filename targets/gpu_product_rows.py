@@ -7,9 +7,10 @@ from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, vol
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
+from xcc.passes.shared.dims import pow2_above
 from xcc.targets.base import Chip
 from xcc.targets.front import TILE_ROW
-from xcc.targets.gpu_convolution import multiplied_type, multiplied_types, pow2_above
+from xcc.targets.gpu_convolution import multiplied_type, multiplied_types
 
 __all__ = ["product_rows"]
 

@@ -10,9 +10,9 @@ from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
+from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.gpu_convolution import pow2_above
 from xcc.targets.gpu_windows import window_tile
 
 ROW_IN_REGISTERS = 16384    # elements of a row that one block keeps

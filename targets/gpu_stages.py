@@ -1,11 +1,9 @@
-"""What the pipelines of GPU targets share behind stage `vector`: one line a pass, the targets add their own."""
+"""What the pipelines of GPU targets share behind stage `vector`; the targets add their own."""
 
 from __future__ import annotations
 
-from xcc.passes.base import Pass, parse_pass
-from xcc.passes.pipeline import Pipeline, Stage
-from xcc.passes.upstream import Upstream
-from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, gpu_model_passes, whole_pipeline
+from xcc.passes.pipeline import Pipeline
+from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, front_stages, gpu_model_passes, whole_pipeline
 
 __all__ = ["DECISIONS", "gpu_pipeline", "plan_stage", "thread_math", "thread_stage"]
 
@@ -15,49 +13,28 @@ DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-share
 """What is decided ahead of `distribute`, which emits what the attributes say."""
 
 
-def plan_stage() -> Stage:
+def plan_stage() -> str:
     """Stage ``plan``: tile programs with all that is decided about their threads' code, as attributes."""
-    return Stage("plan", (
-        parse_pass("private-updates"),
-        parse_pass("row-division"),
-        parse_pass("narrow-math"),
-        parse_pass("rotate-loads"),
-        parse_pass("assign-layouts"),
-        parse_pass("reads-first"),
-        *(parse_pass(name) for name in DECISIONS),
-    ))
+    return f"""plan: private-updates, row-division, narrow-math, rotate-loads, assign-layouts, reads-first,
+        {', '.join(DECISIONS)}"""
 
 
-def thread_stage(*own: Pass) -> Stage:
+def thread_stage(own: str = "") -> str:
     """Stage ``gpu``: tile programs become the code of one thread. `own` see it before its indices are narrowed."""
-    return Stage("gpu", (
-        parse_pass("distribute"),
-        parse_pass("join-grids"),
-        *own,
-        Upstream(pipeline="canonicalize"),
-        Upstream(pipeline="cse"),
-        parse_pass("narrow-indices"),
-        Upstream(pipeline="canonicalize"),
-        Upstream(pipeline="loop-invariant-code-motion"),
-        Upstream(pipeline="cse"),
-    ))
+    return f"""gpu: distribute, join-grids, {own}, mlir(canonicalize), mlir(cse), narrow-indices,
+        mlir(canonicalize), mlir(loop-invariant-code-motion), mlir(cse)"""
 
 
-def thread_math(*, halves: bool) -> tuple[Pass, ...]:
+def thread_math(*, halves: bool) -> str:
     """Floats and functions that a GPU has no instruction for, in those that it has. halves: see expand-floats."""
-    return (
-        parse_pass(f"expand-floats{{bf16=false halves={str(halves).lower()}}}"),
-        parse_pass("hardware-math"),
-        parse_pass("expand-math"),
-        parse_pass("narrow-math"),
-        parse_pass("hardware-math"),    # of what the expansions use
-    )
+    return f"""expand-floats{{bf16=false halves={str(halves).lower()}}}, hardware-math, expand-math, narrow-math,
+        hardware-math    # of what the expansions use
+        """
 
 
-def gpu_pipeline(back: tuple[Stage, ...]) -> Pipeline:
+def gpu_pipeline(back: str) -> Pipeline:
     """The stages of a GPU's compilation, `back` behind stage ``vector``."""
-    return whole_pipeline(back, xt=gpu_model_passes(), keep=("attention",), in_place=True,
-                          schedule=(parse_pass("stream-k"), parse_pass("split-rows")),
-                          early=(parse_pass("integer-contractions"),),
-                          kernels={"max_row": MAX_ROW, "tile_row": TILE_ROW, "beside": BESIDE,
-                                   "prologue": ("broadcast", "widen"), "launch": LAUNCH})
+    return whole_pipeline(back, front_stages(
+        xt=", ".join(map(str, gpu_model_passes())), keep="attention", in_place=True, schedule="stream-k, split-rows",
+        early="integer-contractions", beside=True, kernels=f"max-row={MAX_ROW} tile-row={TILE_ROW} beside={BESIDE} "
+                                                           f"prologue=broadcast,widen launch={LAUNCH}"))

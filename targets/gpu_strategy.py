@@ -13,6 +13,7 @@ from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
+from xcc.passes.shared.dims import pow2_above
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
@@ -21,7 +22,6 @@ from xcc.targets.gpu_convolution import (
     least_depth,
     multiplied_type,
     multiplied_types,
-    pow2_above,
     takes_warpgroups,
 )
 from xcc.targets.gpu_long_rows import long_rows

@@ -15,9 +15,9 @@ from math import prod
 from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate
 from xcc.passes.linalg.kernel.kernel import Op, bare_loop
+from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.gpu_convolution import pow2_above
 
 __all__ = ["WindowTile", "window_tile"]
 

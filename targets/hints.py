@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from xcc.targets.base import Target
+from xcc.targets.base import Target
 
 __all__ = ["called", "chip_hint", "target_hint"]
 

@@ -1,5 +1,8 @@
 """Property tests draw the same examples in each run, and have no deadline: the machine may be busy.
 
+The tests of modules marked ``early`` come first: what they share takes long to make, and workers, who take tests of one
+another's only at the end, would make it twice there.
+
 Under a pretended host (``XCC_PRETENDED_HOST``) a test that comes to run code which this machine has no instructions for
 is skipped there: such hosts are for looking at what is compiled.
 """
@@ -24,6 +27,10 @@ def _skipped_where_refused() -> Iterator[None]:
     error = outcome.excinfo and outcome.excinfo[1]
     if os.environ.get("XCC_PRETENDED_HOST") and isinstance(error, UserError) and "this CPU lacks " in error.message:
         outcome.force_exception(pytest.skip.Exception(f"code of the pretended host: {error}"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("early") is None)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -31,7 +31,7 @@ from xcc._mlir_types import (
 
 __all__ = ["ROOT", "AffineExpr", "AffineMap", "Attribute", "AttributeMap", "Block", "Context", "InsertionPoint",
            "Location", "Module", "OpOperand", "Operation", "Region", "Type", "Value", "WalkResult", "ext", "ir",
-           "owner_op", "parent_op", "passmanager", "rewrite"]
+           "maker", "owner_op", "parent_op", "passmanager", "rewrite", "upstream_context"]
 
 
 def _find_root() -> str:
@@ -65,6 +65,14 @@ if TYPE_CHECKING:
 ir: _Ir = _load("ir")
 
 
+def maker(value: Value, *names: str) -> Operation | None:
+    """The operation that gives `value`, where it is called one of `names` if there are any; None for other values."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or names and owner.operation.name not in names:
+        return None
+    return owner.operation
+
+
 def owner_op(value: Value) -> Operation:
     """The operation that gives `value`, which is no argument of a block."""
     owner = value.owner
@@ -81,6 +89,19 @@ def parent_op(argument: Value) -> Operation:
     return owner.owner.operation
 
 
+def upstream_context() -> Context:
+    """A new context that knows upstream's dialects, and lets ops be there that it does not know (``xtv``).
+
+    Loaded are LOADED: upstream's other dialects take as long as these, and make each canonicalisation slower. A text or
+    a pass that needs one of them loads it.
+    """
+    out = ir.Context(load_on_create_dialects=())
+    for name in LOADED:
+        out.get_dialect_descriptor(name)        # without its Python module, which takes longer
+    out.allow_unregistered_dialects = True
+    return out
+
+
 passmanager: Any = _load("passmanager")
 rewrite: Any = _load("rewrite")
 ext: Any = _load("dialects.ext")
@@ -94,6 +115,10 @@ for _name in OWN_DIALECTS:
 
 _DIALECTS = ("affine", "amdgpu", "arith", "bufferization", "cf", "func", "gpu", "irdl", "linalg", "llvm", "math",
              "memref", "nvgpu", "nvvm", "openmp", "rocdl", "scf", "tensor", "transform", "ub", "vector")
+
+LOADED = ("affine", "amdgpu", "arith", "cf", "func", "gpu", "irdl", "linalg", "llvm", "math", "memref", "nvgpu", "nvvm",
+          "rocdl", "scf", "tensor", "ub", "vector")
+"""The dialects that xcc builds ops of."""
 
 if TYPE_CHECKING:       # each by name, so that a name that there is not is an error
     _dialect: Any = None

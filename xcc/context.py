@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,15 @@ NO_ATTRIBUTE = "non-existent attribute"
 SHARED_BY = 64
 """Modules that share a context: making one takes as long as a small kernel, and one never gives memory back."""
 
-_shared: list[Any] = [None, 0]
+
+class _Shared(threading.local):
+    """This thread's context and how many modules it was given to: two threads may not build in one."""
+
+    context: Context | None = None
+    modules = 0
+
+
+_shared = _Shared()
 
 
 def new_context() -> Context:
@@ -24,11 +33,11 @@ def new_context() -> Context:
 
 
 def shared_context() -> Context:
-    """The context of the next small module, as new_context's: several share one."""
-    if _shared[0] is None or _shared[1] >= SHARED_BY:
-        _shared[:] = new_context(), 0
-    _shared[1] += 1
-    return _shared[0]
+    """The context of this thread's next module, as new_context's: several share one, whose weights are outside."""
+    if _shared.context is None or _shared.modules >= SHARED_BY:
+        _shared.context, _shared.modules = new_context(), 0
+    _shared.modules += 1
+    return _shared.context
 
 
 def parse_module(text: str, context: Context, source: str = "<input>") -> Module:

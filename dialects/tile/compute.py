@@ -8,9 +8,8 @@ import numpy as np
 from xcc._mlir import Operation
 from xcc.dialects.tile.op import Attrs, InferError, TileOp
 from xcc.dialects.tile.types import TileType, is_float, is_integer
-from xcc.dialects.xt.fields import boolean, integer, integers, operand, region, text, variadic
+from xcc.dialects.xt.fields import axes, axis, boolean, integer, integers, operand, region, text, variadic
 from xcc.dialects.xt.numeric import Array
-from xcc.dialects.xt.reading import axis_of
 
 KINDS = ("sum", "prod", "max", "min", "umax", "umin", "and", "or", "xor")
 _NUMPY: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
@@ -44,7 +43,6 @@ class Contract(TileOp, name="contract"):
     acc = operand()
     unsigned = integers(())
 
-    @staticmethod
     def infer(a: Attrs, x: TileType, y: TileType, acc: TileType) -> TileType:
         if x.rank < 2 or x.rank != y.rank or x.rank != acc.rank or x.shape[:-2] != y.shape[:-2] \
                 or x.shape[-1] != y.shape[-2] or acc.shape != (*x.shape[:-1], y.shape[-1]):
@@ -55,7 +53,6 @@ class Contract(TileOp, name="contract"):
             raise InferError(f"products of {x.dtype} are not summed in {acc.dtype}")
         return acc
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, y: Array, acc: Array) -> Array:
         pair = [v.view(f"u{v.dtype.name}") if i in a.unsigned else v for i, v in enumerate((x, y))]
         wide = acc.dtype if acc.dtype.kind in "iu" or acc.dtype.itemsize >= 4 else np.dtype(np.float32)
@@ -70,22 +67,14 @@ class Reduce(TileOp, name="reduce"):
 
     x = operand()
     kind = text(choices=KINDS)
-    axes = integers(None)
+    axes = axes(None)
 
-    @staticmethod
-    def normalize(a: Attrs, x: TileType) -> None:
-        axes = range(x.rank) if a.axes is None else a.axes
-        a.axes = tuple(sorted({axis_of(d, x.rank) for d in axes}))
-
-    @staticmethod
     def infer(a: Attrs, x: TileType) -> TileType:
         check_kind(a.kind, x.dtype)
-        axes = {axis_of(d, x.rank) for d in a.axes}
-        if not axes:
+        if not a.axes:
             raise InferError("no axis to reduce along")
-        return x.with_shape([n for d, n in enumerate(x.shape) if d not in axes])
+        return x.with_shape([n for d, n in enumerate(x.shape) if d not in a.axes])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         with np.errstate(all="ignore"):
             y = _signless(a.kind, _wide(x))
@@ -98,23 +87,14 @@ class Scan(TileOp, name="scan"):
 
     x = operand()
     kind = text(choices=("sum", "prod", "max", "min", "umax", "umin"))
-    axis = integer(-1)
+    axis = axis(-1)
     reverse = boolean(False)
     exclusive = boolean(False)
 
-    @staticmethod
-    def normalize(a: Attrs, x: TileType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TileType) -> TileType:
         check_kind(a.kind, x.dtype)
-        if not x.shape:
-            raise InferError(f"a scan of the scalar {x}")
-        axis_of(a.axis, x.rank)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         y = np.moveaxis(_signless(a.kind, _wide(x)), a.axis, 0)
         y = y[::-1] if a.reverse else y
@@ -166,20 +146,14 @@ class ReduceBy(_Combining, TileOp, name="reduce_by"):
 
     xs = variadic()
     combine = region()
-    axis = integer(-1)
+    axis = axis(-1)
     result_names = ("results",)
     variadic_results = True
 
-    @staticmethod
-    def normalize(a: Attrs, xs: tuple[TileType, ...]) -> None:
-        a.axis = axis_of(a.axis, _same_shapes(xs).rank)
-
-    @staticmethod
     def infer(a: Attrs, xs: tuple[TileType, ...]) -> tuple[TileType, ...]:
-        axis = axis_of(a.axis, _same_shapes(xs).rank)
-        return tuple(x.with_shape([n for d, n in enumerate(x.shape) if d != axis]) for x in xs)
+        _same_shapes(xs)
+        return tuple(x.with_shape([n for d, n in enumerate(x.shape) if d != a.axis]) for x in xs)
 
-    @staticmethod
     def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> tuple[Array, ...]:
         parts = [[np.take(x, i, a.axis) for x in xs] for i in range(xs[0].shape[a.axis])]
         while len(parts) > 1:
@@ -192,21 +166,15 @@ class ScanBy(_Combining, TileOp, name="scan_by"):
 
     xs = variadic()
     combine = region()
-    axis = integer(-1)
+    axis = axis(-1)
     reverse = boolean(False)
     result_names = ("results",)
     variadic_results = True
 
-    @staticmethod
-    def normalize(a: Attrs, xs: tuple[TileType, ...]) -> None:
-        a.axis = axis_of(a.axis, _same_shapes(xs).rank)
-
-    @staticmethod
     def infer(a: Attrs, xs: tuple[TileType, ...]) -> tuple[TileType, ...]:
-        axis_of(a.axis, _same_shapes(xs).rank)
+        _same_shapes(xs)
         return tuple(xs)
 
-    @staticmethod
     def evaluate(a: Attrs, xs: Any, combine: Callable[..., Any]) -> tuple[Array, ...]:
         count = xs[0].shape[a.axis]
         order = range(count - 1, -1, -1) if a.reverse else range(count)
@@ -227,7 +195,6 @@ class Sort(TileOp, name="sort"):
     result_names = ("sorted",)
     variadic_results = True
 
-    @staticmethod
     def infer(a: Attrs, words: tuple[TileType, ...]) -> tuple[TileType, ...]:
         x = _same_shapes(words)
         for w in words:
@@ -238,7 +205,6 @@ class Sort(TileOp, name="sort"):
             raise InferError(f"keep = {keep} is no power of two up to {x.shape[1]}")
         return tuple(w.with_shape([w.shape[0], keep]) for w in words)
 
-    @staticmethod
     def evaluate(a: Attrs, words: Any) -> tuple[Array, ...]:
         order = np.lexsort(tuple(reversed(words)), axis=1)
         return tuple(np.take_along_axis(w, order, 1)[:, :a.keep or w.shape[1]] for w in words)
@@ -258,14 +224,12 @@ class Accumulate(TileOp, name="accumulate"):
     limit = integer()
     stride = integer()
 
-    @staticmethod
     def infer(a: Attrs, memory: TileType, places: TileType, updates: TileType) -> None:
         if not memory.is_buffer or memory.rank != 1 or memory.dtype != updates.dtype:
             raise InferError(f"the memory is {memory}; one dim of {updates.dtype} is needed")
         if places.shape != updates.shape or places.rank != 2 or places.dtype != "i32":
             raise InferError(f"places are {places} for the updates {updates}; i32 [n, columns] of one shape are needed")
 
-    @staticmethod
     def evaluate(a: Attrs, memory: Array, places: Array, updates: Array) -> None:
         for row, column in np.ndindex(places.shape):
             if places[row, column] >= 0:

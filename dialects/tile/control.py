@@ -9,16 +9,14 @@ from xcc.dialects.tile.types import TileType
 from xcc.dialects.xt.fields import integer, operand, text, variadic
 
 
-class _OfGrid:
+class _OfGrid(Attrs):
     """What ops share that ask for the grid; the evaluation gives them its numbers in place of operands."""
 
-    @staticmethod
     def infer(a: Attrs) -> TileType:
         if not 0 <= a.axis < 3:
             raise InferError(f"axis {a.axis}: a grid has three")
         return TileType((), "index")
 
-    @staticmethod
     def evaluate(a: Attrs, numbers: Any) -> Any:
         return np.int64(numbers[a.axis])
 
@@ -41,7 +39,6 @@ class Yield(TileOp, name="yield"):
     values = variadic()
     result_names = ()
 
-    @staticmethod
     def infer(a: Attrs, values: tuple[TileType, ...]) -> None:
         return None
 
@@ -54,12 +51,10 @@ class Assert(TileOp, name="assert"):
     condition = operand()
     message = text("")
 
-    @staticmethod
     def infer(a: Attrs, condition: TileType) -> None:
         if condition.dtype != "i1":
             raise InferError(f"the condition is {condition}, no i1")
 
-    @staticmethod
     def evaluate(a: Attrs, condition: Any) -> Any:
         return bool(np.all(condition))
 
@@ -71,10 +66,8 @@ class Print(TileOp, name="print"):
     values = variadic()
     prefix = text("")
 
-    @staticmethod
     def infer(a: Attrs, values: tuple[TileType, ...]) -> None:
         return None
 
-    @staticmethod
     def evaluate(a: Attrs, values: Any) -> str:
         return " ".join([a.prefix, *(np.array2string(np.asarray(v), threshold=64) for v in values)]).strip()

@@ -68,11 +68,9 @@ class View(TileOp, name="view"):
     bounds = variadic()
     order = integers(None)
 
-    @staticmethod
     def normalize(a: Attrs, buffer: TileType, bounds: tuple[TileType, ...]) -> None:
         a.order = tuple(range(buffer.rank)) if a.order is None else tuple(a.order)
 
-    @staticmethod
     def infer(a: Attrs, buffer: TileType, bounds: tuple[TileType, ...]) -> TileType:
         _check_offsets(buffer, bounds[:len(bounds) // 2])
         _check_offsets(buffer, bounds[len(bounds) // 2:])
@@ -80,7 +78,6 @@ class View(TileOp, name="view"):
             raise InferError(f"order {list(a.order)} is no order of {buffer.rank} dims")
         return view_type(buffer.dtype, buffer.rank)
 
-    @staticmethod
     def evaluate(a: Attrs, buffer: Array, bounds: Any) -> Array:
         offsets, sizes = bounds[:buffer.ndim], bounds[buffer.ndim:]
         return buffer[tuple(slice(int(o), int(o) + int(n)) for o, n in zip(offsets, sizes, strict=True))] \
@@ -98,7 +95,6 @@ class Load(TileOp, name="load"):
     shape = integers()
     inside = boolean(False)
 
-    @staticmethod
     def infer(a: Attrs, buffer: TileType, other: TileType, offsets: tuple[TileType, ...]) -> TileType:
         _check_offsets(buffer, offsets)
         if len(a.shape) != buffer.rank:
@@ -108,11 +104,9 @@ class Load(TileOp, name="load"):
         _check_element("other", other, buffer)
         return TileType(check_shape(a.shape), buffer.dtype)
 
-    @staticmethod
     def places(a: Attrs, buffer: Any, other: Any, offsets: Any) -> Any:
         return _block(a.shape, offsets), np.ones(a.shape, bool)
 
-    @staticmethod
     def evaluate(a: Attrs, buffer: Array, other: Any, offsets: Any) -> Array:
         indices = _block(a.shape, offsets)
         return _read(buffer, indices, inside(buffer, indices), other)
@@ -127,18 +121,15 @@ class Store(TileOp, name="store"):
     buffer = operand()
     offsets = variadic()
 
-    @staticmethod
     def infer(a: Attrs, value: TileType, buffer: TileType, offsets: tuple[TileType, ...]) -> None:
         _check_offsets(buffer, offsets)
         if value.rank != buffer.rank:
             raise InferError(f"{value} into a {buffer}: give it a size for each dim")
         _check_element("the value", value, buffer)
 
-    @staticmethod
     def places(a: Attrs, value: Any, buffer: Any, offsets: Any) -> Any:
         return _block(value.shape, offsets), np.ones(value.shape, bool)
 
-    @staticmethod
     def evaluate(a: Attrs, value: Array, buffer: Array, offsets: Any) -> None:
         indices = _block(value.shape, offsets)
         there = inside(buffer, indices)
@@ -156,7 +147,6 @@ class Gather(TileOp, name="gather"):
     positions = variadic()
     inside = boolean(False)
 
-    @staticmethod
     def infer(a: Attrs, buffer: TileType, other: TileType, mask: TileType, positions: tuple[TileType, ...]) -> TileType:
         _check_mask(mask)
         _check_positions(buffer, mask, positions)
@@ -165,11 +155,9 @@ class Gather(TileOp, name="gather"):
         _check_element("other", other, buffer)
         return TileType(check_shape(mask.shape), buffer.dtype)
 
-    @staticmethod
     def places(a: Attrs, buffer: Any, other: Any, mask: Any, positions: Any) -> Any:
         return list(positions), mask
 
-    @staticmethod
     def evaluate(a: Attrs, buffer: Array, other: Any, mask: Array | None, positions: Any) -> Array:
         return _read(buffer, positions, mask & inside(buffer, positions), other)
 
@@ -185,17 +173,14 @@ class Scatter(TileOp, name="scatter"):
     mask = operand()
     positions = variadic()
 
-    @staticmethod
     def infer(a: Attrs, value: TileType, buffer: TileType, mask: TileType, positions: tuple[TileType, ...]) -> None:
         _check_mask(mask, value)
         _check_positions(buffer, value, positions)
         _check_element("the value", value, buffer)
 
-    @staticmethod
     def places(a: Attrs, value: Any, buffer: Any, mask: Any, positions: Any) -> Any:
         return list(positions), mask
 
-    @staticmethod
     def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array | None, positions: Any) -> None:
         there = mask & inside(buffer, positions)
         buffer[tuple(i[there] for i in positions)] = value[there]
@@ -214,7 +199,6 @@ class Atomic(TileOp, name="atomic"):
     positions = variadic()
     kind = text(choices=ATOMIC)
 
-    @staticmethod
     def infer(a: Attrs, value: TileType, buffer: TileType, mask: TileType, positions: tuple[TileType, ...]) -> TileType:
         Scatter.infer(a, value, buffer, mask, positions)
         if is_float(value.dtype) and a.kind not in ("add", "max", "min", "exchange"):
@@ -223,11 +207,9 @@ class Atomic(TileOp, name="atomic"):
             raise InferError(f"there are no atomic updates of {value.dtype}")
         return value
 
-    @staticmethod
     def places(a: Attrs, value: Any, buffer: Any, mask: Any, positions: Any) -> Any:
         return list(positions), mask
 
-    @staticmethod
     def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array | None, positions: Any) -> Array:
         there = mask & inside(buffer, positions)
         old = np.zeros_like(value)

@@ -10,7 +10,17 @@ from typing import Any
 from xcc._mlir import Location, Operation, Value, ir
 from xcc.diagnostics import Misfit
 from xcc.dialects.tile.types import TileType
-from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
+from xcc.dialects.xt.fields import (
+    REQUIRED,
+    AttributeField,
+    OperandField,
+    RegionField,
+    as_tuple,
+    check_attributes,
+    check_choices,
+    complete,
+    take_fields,
+)
 from xcc.dialects.xt.reading import Attrs, InferError
 
 __all__ = ["BUILDERS", "OPS", "Attrs", "InferError", "TileOp", "attrs_of", "build", "grouped", "op_class",
@@ -21,10 +31,11 @@ BUILDERS: dict[str, Callable[..., Any]] = {}
 PREFIX = "tile."
 
 
-class TileOp:
-    """What an op declares and means. A subclass declares fields (`xcc.dialects.xt.fields`) and defines:
+class TileOp(Attrs):
+    """What an op declares and means. A subclass declares fields (`xcc.dialects.xt.fields`) and defines, as methods of
+    attributes:
 
-    - ``normalize(a, *types)``: fills defaults that depend on operands and makes axes non-negative, when building;
+    - ``normalize(a, *types)``: fills defaults that depend on operands, when building, but for those of fields;
     - ``infer(a, *types)``: the result TileType, or a tuple of them; raises InferError;
     - ``evaluate(a, *arrays)``: the results by numpy, the meaning that every target is tested against. Buffers are
       arrays, written in place; an op with regions gets functions of arrays behind the operands;
@@ -37,40 +48,37 @@ class TileOp:
     effects = ""
     operand_fields: dict[str, OperandField] = {}
     attribute_fields: dict[str, AttributeField] = {}
-    region_fields: tuple[str, ...] = ()
+    region_fields: dict[str, RegionField] = {}
     result_names: tuple[str, ...] = ("result",)
     variadic_results = False
     OPERATION_NAME = ""
 
     def __init_subclass__(cls, *, name: str) -> None:
         super().__init_subclass__()
-        own = list(vars(cls).items())
-        cls.operand_fields = {k: v for k, v in own if isinstance(v, OperandField)}
-        cls.attribute_fields = {k: v for k, v in own if isinstance(v, AttributeField)}
-        cls.region_fields = tuple(k for k, v in own if isinstance(v, RegionField))
-        for k in (*cls.operand_fields, *cls.attribute_fields, *cls.region_fields):
-            delattr(cls, k)
+        take_fields(cls)
         if name in OPS:
             raise ValueError(f"tile.{name} is defined twice")
         cls.OPERATION_NAME = PREFIX + name
         OPS[name] = cls
         BUILDERS[name] = _builder(cls, name)
 
-    @staticmethod
     def normalize(a: Attrs, *types: Any) -> None:
         """Completes the attributes before they are stored."""
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> Any:
         raise NotImplementedError
 
-    @staticmethod
     def evaluate(a: Attrs, *arrays: Any) -> Any:
         raise NotImplementedError
 
-    @staticmethod
     def places(a: Attrs, *arrays: Any) -> Any:
         raise NotImplementedError
+
+    @classmethod
+    def inferred(cls, a: Attrs, *types: TileType | tuple[TileType, ...]) -> tuple[TileType, ...]:
+        """What `infer` gives, of completed attributes."""
+        complete(cls.attribute_fields, a, types)
+        return as_tuple(cls.infer(a, *types))
 
     @classmethod
     def problem(cls, op: Operation) -> str | None:
@@ -82,8 +90,8 @@ class TileOp:
             return f"has the regions {', '.join(cls.region_fields) or 'none'}, of one block each"
         try:
             a = attrs_of(op)
-            _check_choices(cls, a)
-            inferred = _as_tuple(cls.infer(a, *operands_of(op, TileType.of)))
+            check_choices(cls.attribute_fields, a)
+            inferred = cls.inferred(a, *operands_of(op, TileType.of))
         except (InferError, ValueError, TypeError, IndexError, AttributeError) as e:
             return str(e)
         declared = [r.type for r in op.results]
@@ -144,39 +152,15 @@ def problem_of(op: Operation) -> str | None:
     return f"'{op.operation.name}' {why}" if why else None
 
 
-def _as_tuple(x: TileType | tuple[TileType, ...] | None) -> tuple[TileType, ...]:
-    return tuple(x) if isinstance(x, (tuple, list)) else () if x is None else (x,)
-
-
-def _check_choices(cls: type[TileOp], a: Attrs) -> None:
-    for k, f in cls.attribute_fields.items():
-        if f.choices and getattr(a, k) not in f.choices:
-            raise InferError(f"{k} = '{getattr(a, k)}' is none of {', '.join(f.choices)}")
-
-
-def _checked(cls: type[TileOp], given: dict[str, Any]) -> Attrs:
-    a = Attrs()
-    for k in given:
-        if k not in cls.attribute_fields:
-            raise TypeError(f"{cls.OPERATION_NAME} has no attribute '{k}'")
-    for k, f in cls.attribute_fields.items():
-        value = given.get(k, f.default)
-        if value is REQUIRED:
-            raise TypeError(f"{cls.OPERATION_NAME} needs the attribute '{k}'")
-        setattr(a, k, tuple(value) if isinstance(value, (list, range)) else value)
-    _check_choices(cls, a)
-    return a
-
-
 def build(cls: type[TileOp], *values: Any, loc: Location | None = None, ip: Any = None, **attributes: Any) -> Any:
     """Builds an op; its result, the tuple of its results, or, of an op with regions, the operation, whose regions have
     a block each but nothing in it. Misfit for arguments that do not fit."""
     flat = [v for group in values for v in (group if isinstance(group, (tuple, list)) else (group,))]
     types = grouped(cls, [TileType.of(v) for v in flat])
     try:
-        a = _checked(cls, attributes)
+        a = check_attributes(cls.OPERATION_NAME, cls.attribute_fields, attributes)
         cls.normalize(a, *types)
-        results = _as_tuple(cls.infer(a, *types))
+        results = cls.inferred(a, *types)
     except InferError as e:
         raise Misfit(f"{cls.OPERATION_NAME}: {e}") from None
     encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}

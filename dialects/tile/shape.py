@@ -16,13 +16,11 @@ class Iota(TileOp, name="iota"):
     size = integer()
     dtype = dtype("i32")
 
-    @staticmethod
     def infer(a: Attrs) -> TileType:
         if not is_integer(a.dtype):
             raise InferError(f"positions are no {a.dtype}")
         return TileType(check_shape((a.size,)), a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs) -> Array:
         return np.arange(a.size, dtype=np.int64 if a.dtype == "index" else numpy_dtype(a.dtype))
 
@@ -33,14 +31,12 @@ class Broadcast(TileOp, name="broadcast"):
     x = operand()
     shape = integers()
 
-    @staticmethod
     def infer(a: Attrs, x: TileType) -> TileType:
         lead = len(a.shape) - x.rank
         if lead < 0 or any(n not in (1, m) for n, m in zip(x.shape, a.shape[lead:], strict=True)):
             raise InferError(f"{x} does not stretch to {list(a.shape)}")
         return x.with_shape(check_shape(a.shape))
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.broadcast_to(x, a.shape)
 
@@ -51,14 +47,12 @@ class Reshape(TileOp, name="reshape"):
     x = operand()
     shape = integers()
 
-    @staticmethod
     def infer(a: Attrs, x: TileType) -> TileType:
         if TileType(tuple(a.shape), x.dtype).size != x.size:
             raise InferError(f"{x} has {x.size} elements, the shape {list(a.shape)} has "
                              f"{TileType(tuple(a.shape), x.dtype).size}")
         return x.with_shape(check_shape(a.shape))
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.reshape(x, a.shape)
 
@@ -69,17 +63,14 @@ class Transpose(TileOp, name="transpose"):
     x = operand()
     order = integers(None)
 
-    @staticmethod
     def normalize(a: Attrs, x: TileType) -> None:
         a.order = tuple(reversed(range(x.rank))) if a.order is None else tuple(d % max(1, x.rank) for d in a.order)
 
-    @staticmethod
     def infer(a: Attrs, x: TileType) -> TileType:
         if sorted(a.order) != list(range(x.rank)):
             raise InferError(f"order {list(a.order)} is no order of the dims of {x}")
         return x.with_shape([x.shape[d] for d in a.order])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.transpose(x, a.order)
 
@@ -90,13 +81,11 @@ class Join(TileOp, name="join"):
     a = operand()
     b = operand()
 
-    @staticmethod
     def infer(a: Attrs, x: TileType, y: TileType) -> TileType:
         if x != y or x.is_buffer:
             raise InferError(f"{x} and {y} are joined; two alike are needed")
         return x.with_shape(check_shape((*x.shape, 2)))
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, y: Array) -> Array:
         return np.stack([x, y], -1)
 
@@ -107,12 +96,10 @@ class Split(TileOp, name="split"):
     x = operand()
     result_names = ("first", "second")
 
-    @staticmethod
     def infer(a: Attrs, x: TileType) -> tuple[TileType, TileType]:
         if not x.shape or x.shape[-1] != 2:
             raise InferError(f"{x} is split; the last dim must be 2")
         return x.with_shape(x.shape[:-1]), x.with_shape(x.shape[:-1])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> tuple[Array, ...]:
         return x[..., 0], x[..., 1]

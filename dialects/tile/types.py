@@ -11,22 +11,13 @@ from typing import Any
 
 from xcc._mlir import Type, ir
 from xcc.dialects.xt.reading import InferError
-from xcc.dialects.xt.types import NUMPY_DTYPES
+from xcc.dialects.xt.types import NUMPY_DTYPES, is_float, is_integer
 
 __all__ = ["ELEMENTS", "MOST", "TileType", "check_shape", "is_float", "is_integer", "view_type"]
 
 MOST = 1 << 20      # elements of a tile
 ELEMENTS = tuple(n for n in NUMPY_DTYPES if not n.startswith("ui") and n not in ("i2", "i4", "f4E2M1FN", "f8E8M0FNU"))
 """What a buffer's elements may be."""
-
-
-def is_float(dtype: str) -> bool:
-    return dtype.startswith(("f", "bf"))
-
-
-def is_integer(dtype: str) -> bool:
-    """True for integers and index; i1 is a bool and no integer."""
-    return not is_float(dtype) and dtype != "i1"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
-from xcc._mlir import Context, Location, Operation, Value, ir, irdl_d
+from xcc._mlir import Context, Location, Operation, Value, ir, irdl_d, upstream_context
 from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of, shape_of, tensor_type
 from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import (
@@ -103,8 +103,7 @@ def load(context: Context) -> None:
 
 def context() -> Context:
     """A new MLIR context with the dialect loaded."""
-    out = ir.Context()
-    out.allow_unregistered_dialects = True  # for the xtv ops, see op.ListOp
+    out = upstream_context()
     load(out)
     return out
 

@@ -36,7 +36,6 @@ class Attention(XtOp, name="attention"):
     nan_rows = boolean(False)
     access = "composite"
 
-    @staticmethod
     def normalize(a: Attrs, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None) -> None:
         if a.scale == 0:
             size = q.shape[-1]
@@ -44,7 +43,6 @@ class Attention(XtOp, name="attention"):
                 raise InferError("scale is needed when the head size is symbolic")
             a.scale = 1 / math.sqrt(size)
 
-    @staticmethod
     def infer(a: Attrs, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None) -> TensorType:
         same_dtype(check_float(q), k, v)
         if not q.rank == k.rank == v.rank == 4:
@@ -64,7 +62,6 @@ class Attention(XtOp, name="attention"):
                 raise InferError(f"the mask {shape_text(mask.shape)} does not broadcast to {shape_text(scores)}")
         return q.with_shape([*q.shape[:3], v.shape[3]])
 
-    @staticmethod
     def evaluate(a: Attrs, q: Array, k: Array, v: Array, mask: Array | None) -> Array:
         visible = np.ones((q.shape[2], k.shape[2]), bool)
         if a.causal:
@@ -99,7 +96,6 @@ class Rotary(XtOp, name="rotary"):
     interleaved = boolean(False)
     access = "composite"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, cos: TensorType, sin: TensorType) -> TensorType:
         same_dtype(check_float(x), cos, sin)
         half = (*x.shape[:-1], floordiv(x.shape[-1], 2))
@@ -108,7 +104,6 @@ class Rotary(XtOp, name="rotary"):
                 raise InferError(f"{shape_text(t.shape)} does not broadcast to {shape_text(half)}")
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, cos: Array, sin: Array) -> Array:
         def f(x: Array, c: Array, s: Array) -> Array:
             half = x.shape[-1] // 2
@@ -126,11 +121,9 @@ class Gelu(XtOp, name="gelu"):
     approximate = text("none", ("none", "tanh"))
     access = "composite"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return check_float(x)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         if a.approximate == "tanh":
             return in_float(lambda v: v / 2 * (1 + tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * (v * v * v)))), x)

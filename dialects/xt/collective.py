@@ -9,10 +9,10 @@ from typing import Any
 
 from xcc._mlir import Attribute, Module, Operation, ir
 from xcc.diagnostics import UserError
-from xcc.dialects.xt.fields import integer, integers, text, texts
+from xcc.dialects.xt.fields import axis, integer, integers, text, texts
 from xcc.dialects.xt.fields import operand as operand_
 from xcc.dialects.xt.indexing import COMBINE
-from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
+from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.types import TensorType
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.program import COMBINED_TYPES, Collective
@@ -41,9 +41,11 @@ def mesh_attribute(mesh: Mesh) -> Attribute:
                              for name, size in mesh.axes])
 
 
-class _Collective:
+class _Collective(Attrs):
     """What they share: one operand, the axes; a dead one stays, as the other ranks wait for it."""
 
+    x = operand_()
+    axes = texts()
     access = "control"
     effects = True
 
@@ -66,7 +68,6 @@ class _Collective:
         outside = next((p for p in places if not 0 <= p < count), None)
         return None if outside is None else f"place {outside} is not in a group of {count}"
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         raise UserError("what ranks do together is evaluated for all of them at once: interpret_ranks")
 
@@ -87,11 +88,8 @@ def _check_combine(x: TensorType, combine: str) -> None:
 class AllReduce(_Collective, XtOp, name="all_reduce"):
     """The sum (or max, min, product) of the group's x, the same in each rank. Narrow floats are summed in f32."""
 
-    x = operand_()
-    axes = texts()
     combine = text("add", tuple(COMBINE))
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         _check_combine(x, a.combine)
         return x
@@ -100,73 +98,47 @@ class AllReduce(_Collective, XtOp, name="all_reduce"):
 class AllGather(_Collective, XtOp, name="all_gather"):
     """The group's x, one after the other along `dim`, in the group's order."""
 
-    x = operand_()
-    axes = texts()
-    dim = integer(0)
+    dim = axis(0)
     ranks = integer()
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.dim = axis_of(a.dim, x.rank, "dim")
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        dim = axis_of(a.dim, x.rank, "dim")
         if not x.rank:
             raise InferError("a scalar has no dim to gather along")
-        return x.with_shape([n * a.ranks if d == dim else n for d, n in enumerate(x.shape)])
+        return x.with_shape([n * a.ranks if d == a.dim else n for d, n in enumerate(x.shape)])
 
 
 class ReduceScatter(_Collective, XtOp, name="reduce_scatter"):
     """A rank's part, along `dim`, of the sum (or max, min, product) of the group's x."""
 
-    x = operand_()
-    axes = texts()
-    dim = integer(0)
+    dim = axis(0)
     ranks = integer()
     combine = text("add", tuple(COMBINE))
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.dim = axis_of(a.dim, x.rank, "dim")
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         _check_combine(x, a.combine)
-        dim = axis_of(a.dim, x.rank, "dim")
-        return x.with_shape([_divided(n, a.ranks, f"dim {d}") if d == dim else n for d, n in enumerate(x.shape)])
+        return x.with_shape([_divided(n, a.ranks, f"dim {d}") if d == a.dim else n for d, n in enumerate(x.shape)])
 
 
 class AllToAll(_Collective, XtOp, name="all_to_all"):
     """x is cut along `split` into a part for each rank of the group; what a rank gets lies in the group's order along
     `concat`."""
 
-    x = operand_()
-    axes = texts()
-    split = integer(0)
-    concat = integer(0)
+    split = axis(0)
+    concat = axis(0)
     ranks = integer()
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.split, a.concat = axis_of(a.split, x.rank, "split"), axis_of(a.concat, x.rank, "concat")
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         shape = list(x.shape)
-        shape[axis_of(a.split, x.rank, "split")] = _divided(shape[a.split], a.ranks, f"dim {a.split}")
-        shape[axis_of(a.concat, x.rank, "concat")] *= a.ranks
+        shape[a.split] = _divided(shape[a.split], a.ranks, f"dim {a.split}")
+        shape[a.concat] *= a.ranks
         return x.with_shape(shape)
 
 
 class Permute(_Collective, XtOp, name="permute"):
     """Sends x between places of the group: `pairs` has from, to, from, to, ... A place that gets nothing has zeros."""
 
-    x = operand_()
-    axes = texts()
     pairs = integers()
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         sources, targets = a.pairs[::2], a.pairs[1::2]
         if len(a.pairs) % 2 or any(len(set(s)) != len(s) for s in (sources, targets)):
@@ -177,11 +149,8 @@ class Permute(_Collective, XtOp, name="permute"):
 class CollectiveBroadcast(_Collective, XtOp, name="collective_broadcast"):
     """The x of the group's rank at place `root`, in each rank."""
 
-    x = operand_()
-    axes = texts()
     root = integer(0)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return x
 

@@ -18,12 +18,10 @@ class Constant(XtOp, name="constant"):
     value = dense()
     access = "source"
 
-    @staticmethod
     def infer(a: Attrs) -> TensorType:
         value = np.asarray(a.value)
         return TensorType(tuple(value.shape), dtype_name(value.dtype))
 
-    @staticmethod
     def evaluate(a: Attrs) -> Array:
         return np.asarray(a.value)
 
@@ -45,7 +43,6 @@ class DimValue(XtOp, name="dim"):
     value = dims()
     access = "scalar"
 
-    @staticmethod
     def infer(a: Attrs) -> TensorType:
         if len(a.value) != 1:
             raise InferError(f"value holds one expression, not {len(a.value)}")

@@ -6,12 +6,12 @@ import numpy as np
 
 from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import window_size
-from xcc.dialects.xt.fields import dims, dtype, integer, integers, operand, text
+from xcc.dialects.xt.fields import dims, dtype, integer, operand, per_dim, text
 from xcc.dialects.xt.matmul import accumulator
 from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
 from xcc.dialects.xt.reduce import windows
-from xcc.dialects.xt.shape import Pad, check_rank
+from xcc.dialects.xt.shape import Pad
 from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
 from xcc.symbolic import Dim, dim_max
 
@@ -29,25 +29,20 @@ class Convolution(XtOp, name="convolution"):
 
     x = operand()
     w = operand()
-    strides = integers(None)
-    low = dims(None)
-    high = dims(None)
-    lhs_dilation = integers(None)
-    rhs_dilation = integers(None)
+    strides = per_dim(1, but=2)
+    low = per_dim(0, dims, but=2)
+    high = per_dim(0, dims, but=2)
+    lhs_dilation = per_dim(1, but=2)
+    rhs_dilation = per_dim(1, but=2)
     groups = integer(1)
     layout = text("NCHW", ("NCHW", "NHWC"))
     filter = text("OIHW", ("OIHW", "HWIO", "OHWI", "OHWIo", "OHWIoi"))
     dtype = dtype(None)
     access = "contraction"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, w: TensorType) -> None:
         a.dtype = a.dtype or x.dtype
-        for name, value in (("strides", 1), ("low", 0), ("high", 0), ("lhs_dilation", 1), ("rhs_dilation", 1)):
-            if getattr(a, name) is None:
-                setattr(a, name, (value,) * (x.rank - 2))
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, w: TensorType) -> TensorType:
         if is_float(x.dtype) != is_float(w.dtype) or is_float(x.dtype) != is_float(a.dtype):
             raise InferError(f"cannot convolve {x.dtype} with {w.dtype} into {a.dtype}")
@@ -56,8 +51,6 @@ class Convolution(XtOp, name="convolution"):
             raise InferError(f"x needs rank 3 at least and w {x.rank + packed}, not {x.rank} and {w.rank}")
         if packed and a.groups != 1:
             raise InferError(f"a packed filter goes with one group, not {a.groups}")
-        for what in ("strides", "low", "high", "lhs_dilation", "rhs_dilation"):
-            check_rank(what, getattr(a, what), x.rank - 2)
         batch, channels, spatial = split_layout(x.shape, a.layout)
         out_channels, in_channels, kernel = split_filter(w.shape, a.filter)
         if not same_dims(in_channels * a.groups, channels):
@@ -74,7 +67,6 @@ class Convolution(XtOp, name="convolution"):
         full = (batch, out_channels, *shape) if a.layout == "NCHW" else (batch, *shape, out_channels)
         return TensorType(full, a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, w: Array) -> Array:
         wide = accumulator(a.dtype)
         last = x.ndim - 1

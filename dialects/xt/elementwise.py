@@ -83,44 +83,24 @@ def _check(kind: str, name: str) -> None:
         raise InferError(f"takes {TYPES[kind]}, not {name}")
 
 
-def _define_unary(name: str, kind: str, meaning: str, function: Callable[..., Any]) -> None:
-    def infer(a: Attrs, x: TensorType) -> TensorType:
-        _check(kind, x.dtype)
-        return x
-
-    def evaluate(a: Attrs, x: Array) -> Array:
-        return n.same_type(function, x)
-
-    body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}. Same shape.", "x": operand(),
-            "access": "pointwise", "infer": staticmethod(infer), "evaluate": staticmethod(evaluate),
-            "__module__": __name__}
-    new_class(name.title().replace("_", ""), (XtOp,), {"name": name}, lambda namespace: namespace.update(body))
-
-
-def _define_binary(name: str, kind: str, meaning: str, function: Callable[..., Any]) -> None:
-    def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
-        dtype = same_dtype(lhs, rhs)
+def _define(operands: str, shapes: str, name: str, kind: str, meaning: str, function: Callable[..., Any]) -> None:
+    def infer(a: Attrs, *types: TensorType) -> TensorType:
+        dtype = same_dtype(*types)
         _check(kind, dtype)
-        return TensorType(broadcast_shapes(lhs.shape, rhs.shape), dtype)
+        return TensorType(broadcast_shapes(*(t.shape for t in types)), dtype)
 
-    def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
-        return n.same_type(function, lhs, rhs)
+    def evaluate(a: Attrs, *arrays: Array) -> Array:
+        return n.same_type(function, *arrays)
 
-    body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}; shapes broadcast as in numpy.",
-            "a": operand(), "b": operand(), "access": "pointwise", "infer": staticmethod(infer),
-            "evaluate": staticmethod(evaluate), "__module__": __name__}
+    body = {"__doc__": f"Gives {meaning}. Element types: {TYPES[kind]}{shapes}.", "access": "pointwise", "infer": infer,
+            "evaluate": evaluate, "__module__": __name__} | {k: operand() for k in operands}
     new_class(name.title().replace("_", ""), (XtOp,), {"name": name}, lambda namespace: namespace.update(body))
 
 
 for _name, _row in UNARY.items():
-    _define_unary(_name, *_row)
+    _define("x", ". Same shape", _name, *_row)
 for _name, _row in BINARY.items():
-    _define_binary(_name, *_row)
-
-
-def _to_bool(x: TensorType) -> TensorType:
-    _check("float", x.dtype)
-    return x.with_dtype("i1")
+    _define("ab", "; shapes broadcast as in numpy", _name, *_row)
 
 
 class IsNan(XtOp, name="is_nan"):
@@ -129,11 +109,10 @@ class IsNan(XtOp, name="is_nan"):
     x = operand()
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        return _to_bool(x)
+        _check("float", x.dtype)
+        return x.with_dtype("i1")
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.isnan(x)
 
@@ -145,12 +124,8 @@ class IsInf(XtOp, name="is_inf"):
     detect_positive = boolean(True)
     detect_negative = boolean(True)
     access = "pointwise"
+    infer = IsNan.infer
 
-    @staticmethod
-    def infer(a: Attrs, x: TensorType) -> TensorType:
-        return _to_bool(x)
-
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         zero = np.zeros((), x.dtype)
         return np.isinf(x) & (((x > zero) & a.detect_positive) | ((x < zero) & a.detect_negative))
@@ -161,12 +136,8 @@ class IsFinite(XtOp, name="is_finite"):
 
     x = operand()
     access = "pointwise"
+    infer = IsNan.infer
 
-    @staticmethod
-    def infer(a: Attrs, x: TensorType) -> TensorType:
-        return _to_bool(x)
-
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.isfinite(x)
 
@@ -179,12 +150,10 @@ class Compare(XtOp, name="compare"):
     direction = text(choices=tuple(DIRECTIONS))
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
         same_dtype(lhs, rhs)
         return TensorType(broadcast_shapes(lhs.shape, rhs.shape), "i1")
 
-    @staticmethod
     def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         return DIRECTIONS[a.direction](lhs, rhs)
 
@@ -197,13 +166,11 @@ class Select(XtOp, name="select"):
     b = operand()
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, pred: TensorType, x: TensorType, y: TensorType) -> TensorType:
         if pred.dtype != "i1":
             raise InferError(f"the predicate is {pred.dtype}, not i1")
         return TensorType(broadcast_shapes(pred.shape, x.shape, y.shape), same_dtype(x, y))
 
-    @staticmethod
     def evaluate(a: Attrs, pred: Array, x: Array, y: Array) -> Array:
         return np.where(pred, x, y)
 
@@ -220,11 +187,9 @@ class Convert(XtOp, name="convert"):
     saturate = boolean(False)
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return x.with_dtype(a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return cast(x, a.dtype, a.saturate)
 
@@ -236,13 +201,11 @@ class Bitcast(XtOp, name="bitcast"):
     dtype = dtype()
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if width(x.dtype) != width(a.dtype):
             raise InferError(f"{x.dtype} and {a.dtype} differ in width")
         return x.with_dtype(a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.ascontiguousarray(x).view(numpy_dtype(a.dtype)).reshape(x.shape)
 

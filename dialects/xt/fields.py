@@ -9,7 +9,7 @@ Each attribute kind says how its Python value is stored as an MLIR attribute and
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from xcc._mlir import Attribute, ir
 from xcc.dialects.xt.base import dims_attr, dims_from_attr
 from xcc.dialects.xt.numeric import Array
+from xcc.dialects.xt.reading import Attrs, InferError, axis_of, check_rank
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
 
 REQUIRED: Any = object()
@@ -36,13 +37,15 @@ class RegionField:
 
 @dataclass(frozen=True)
 class AttributeField:
-    """`encode` makes the MLIR attribute from a Python value, `decode` reads it back."""
+    """`encode` makes the MLIR attribute from a Python value, `decode` reads it back; `complete` says what a value is,
+    by name, of an op whose first operand has so many dims."""
 
     kind: str
     default: Any
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
     choices: tuple[str, ...] = ()
+    complete: Callable[..., object] | None = None
 
 
 def operand() -> OperandField:
@@ -99,6 +102,76 @@ def integers(default: Any = REQUIRED) -> AttributeField:
                           lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
 
 
+def axis(default: int = REQUIRED) -> AttributeField:
+    """A dim of the first operand, from the end where it is negative."""
+    return replace(integer(default), complete=axis_of)
+
+
+def axes(default: Sequence[int] | None = REQUIRED) -> AttributeField:
+    """Dims of the first operand, all where it is None; stored in order, each once."""
+    return replace(integers(default), complete=lambda v, rank, _: tuple(
+        sorted({axis_of(d, rank) for d in (range(rank) if v is None else v)})))
+
+
+def per_dim(value: float = REQUIRED, kind: Callable[..., AttributeField] = integers, but: int = 0) -> AttributeField:
+    """An entry for each dim of the first operand `but` for so many, `value` where none is given."""
+    def complete(v: Sequence[float] | None, rank: int, what: str) -> Sequence[float]:
+        v = (value,) * (rank - but) if v is None else v
+        check_rank(what, v, rank - but)
+        return v
+
+    return replace(kind(REQUIRED if value is REQUIRED else None), complete=complete)
+
+
+def take_fields(cls: type) -> None:
+    """Takes what a class body declares, and those of what it shares with others, into the class's tables by kind."""
+    own = [item for c in reversed(cls.__mro__) for item in vars(c).items()]
+    for table, kind in (("operand_fields", OperandField), ("attribute_fields", AttributeField),
+                        ("region_fields", RegionField)):
+        taken = {k: v for k, v in own if isinstance(v, kind)}
+        setattr(cls, table, taken)
+        for k in taken.keys() & vars(cls).keys():
+            delattr(cls, k)
+
+
+def check_attributes(op: str, fields: dict[str, AttributeField], given: dict[str, Any]) -> Attrs:
+    """Defaults filled in, names and choices checked; TypeError for a name that the op lacks."""
+    for k in given:
+        if k not in fields:
+            raise TypeError(f"{op} has no attribute '{k}'; it has {', '.join(fields) or 'none'}")
+    a = Attrs()
+    for k, f in fields.items():
+        value = given.get(k, f.default)
+        if value is REQUIRED:
+            raise TypeError(f"{op} needs the attribute '{k}'")
+        if f.kind == "dtype" and value is not None and value != "index":     # which positions of tiles are
+            value = dtype_name(value)
+        elif f.kind in ("dims", "ints", "floats", "strs") and value is not None:
+            value = tuple(value)
+        setattr(a, k, value)
+    check_choices(fields, a)
+    return a
+
+
+def check_choices(fields: dict[str, AttributeField], a: Attrs) -> None:
+    for k, f in fields.items():
+        if f.choices and getattr(a, k) not in f.choices:
+            raise InferError(f"{k} = '{getattr(a, k)}' is none of {', '.join(f.choices)}")
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    """What `infer` or `evaluate` gives, of one result or none too."""
+    return tuple(x) if isinstance(x, (tuple, list)) else () if x is None else (x,)
+
+
+def complete(fields: dict[str, AttributeField], a: Attrs, types: Sequence[object]) -> None:
+    """Completes the attributes `a`; InferError where one does not fit the first operand."""
+    for k, f in fields.items():
+        if f.complete is not None:
+            first = types[0][0] if isinstance(types[0], tuple) and types[0] else types[0]
+            setattr(a, k, f.complete(getattr(a, k), getattr(first, "rank", 0), k))
+
+
 def numbers(default: Any = REQUIRED) -> AttributeField:
     return AttributeField("floats", default, lambda v: ir.ArrayAttr.get([_f64(x) for x in v]),
                           lambda a: tuple(x.value for x in ir.ArrayAttr(a)))
@@ -114,12 +187,12 @@ def dtype(default: Any = REQUIRED) -> AttributeField:
     return AttributeField("dtype", default, lambda v: ir.TypeAttr.get(ir.Type.parse(v)), lambda a: str(a.value))
 
 
-def symbol_ref(default: Any = REQUIRED) -> AttributeField:
+def symbol_ref(default: str = REQUIRED) -> AttributeField:
     """The name of a function."""
     return AttributeField("symbol", default, ir.FlatSymbolRefAttr.get, lambda a: a.value)
 
 
-def dense(default: Any = REQUIRED) -> AttributeField:
+def dense(default: Array = REQUIRED) -> AttributeField:
     """A numpy array."""
     return AttributeField("dense", default, encode_dense, decode_dense)
 

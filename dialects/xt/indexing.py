@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from xcc.dialects.xt.broadcasting import same_dtype, shape_text
-from xcc.dialects.xt.fields import integer, operand, text
+from xcc.dialects.xt.fields import axis, integer, operand, text
 from xcc.dialects.xt.numeric import Array, in_float
-from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
+from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
 from xcc.dialects.xt.types import TensorType, dtype_name, is_integer
 
 REDUCTIONS = ("none", "add", "mul", "max", "min")
@@ -49,28 +49,20 @@ class Gather(XtOp, name="gather"):
 
     x = operand()
     indices = operand()
-    axis = integer(0)
+    axis = axis(0)
     batch_dims = integer(0)
     access = "movement"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType, indices: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType) -> TensorType:
         check_indices(indices)
-        axis = axis_of(a.axis, x.rank)
-        if not 0 <= a.batch_dims <= min(axis, indices.rank):
-            raise InferError(f"batch_dims {a.batch_dims} does not fit axis {axis} and indices of rank {indices.rank}")
+        if not 0 <= a.batch_dims <= min(a.axis, indices.rank):
+            raise InferError(f"batch_dims {a.batch_dims} does not fit axis {a.axis} and indices of rank {indices.rank}")
         _check_batch(a.batch_dims, x, indices)
-        return x.with_shape([*x.shape[:axis], *indices.shape[a.batch_dims:], *x.shape[axis + 1:]])
+        return x.with_shape([*x.shape[:a.axis], *indices.shape[a.batch_dims:], *x.shape[a.axis + 1:]])
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType, indices: TensorType) -> Sequence[int]:
         return (a.axis,)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array) -> Array:
         index = wrapped(indices, x.shape[a.axis])
         if not a.batch_dims:
@@ -103,7 +95,6 @@ class GatherNd(XtOp, name="gather_nd"):
     batch_dims = integer(0)
     access = "movement"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType) -> TensorType:
         check_indices(indices)
         depth = indices.shape[-1] if indices.rank else None
@@ -112,13 +103,11 @@ class GatherNd(XtOp, name="gather_nd"):
         _check_batch(a.batch_dims, x, indices)
         return x.with_shape([*indices.shape[:-1], *x.shape[a.batch_dims + depth:]])
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType, indices: TensorType) -> Sequence[int]:
         depth = indices.shape[-1]
         assert isinstance(depth, int)
         return range(a.batch_dims, a.batch_dims + depth)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array) -> Array:
         positions = _tuple_positions(x, indices, a.batch_dims)
         return x[positions] if positions else np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
@@ -129,27 +118,19 @@ class GatherElements(XtOp, name="gather_elements"):
 
     x = operand()
     indices = operand()
-    axis = integer(0)
+    axis = axis(0)
     access = "movement"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType, indices: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType) -> TensorType:
         check_indices(indices)
-        axis_of(a.axis, x.rank)
         if indices.rank != x.rank:
             raise InferError(f"indices have rank {indices.rank}, x has {x.rank}")
         _check_box(a.axis, x, indices)
         return x.with_shape(indices.shape)
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType, indices: TensorType) -> Sequence[int]:
         return (a.axis,)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array) -> Array:
         box = x[tuple(slice(None) if d == a.axis else slice(0, n) for d, n in enumerate(indices.shape))]
         return np.take_along_axis(box, wrapped(indices, x.shape[a.axis]), a.axis)
@@ -184,28 +165,19 @@ class ScatterElements(XtOp, name="scatter_elements"):
     x = operand()
     indices = operand()
     updates = operand()
-    axis = integer(0)
+    axis = axis(0)
     reduction = text("none", REDUCTIONS)
-    access = "opaque"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         check_indices(indices)
         same_dtype(x, updates)
-        axis_of(a.axis, x.rank)
-        axis = axis_of(a.axis, x.rank)
         if not x.rank == indices.rank == updates.rank or not all(
-                (i == 1 and d != axis) or same_dims(i, u)
+                (i == 1 and d != a.axis) or same_dims(i, u)
                 for d, (i, u) in enumerate(zip(indices.shape, updates.shape, strict=True))):
             raise InferError(f"indices {shape_text(indices.shape)} and updates {shape_text(updates.shape)} do not fit")
         _check_box(a.axis, x, updates)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array, updates: Array) -> Array:
         positions: list[Array] = list(np.indices(updates.shape))
         positions[a.axis] = np.broadcast_to(wrapped(indices, x.shape[a.axis]), updates.shape)
@@ -219,9 +191,7 @@ class ScatterNd(XtOp, name="scatter_nd"):
     indices = operand()
     updates = operand()
     reduction = text("none", REDUCTIONS)
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         check_indices(indices)
         same_dtype(x, updates)
@@ -233,6 +203,5 @@ class ScatterNd(XtOp, name="scatter_nd"):
             raise InferError(f"updates are {shape_text(updates.shape)}, not {shape_text(want)}")
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Array, updates: Array) -> Array:
         return scatter_into(x, _tuple_positions(x, indices, 0), updates, a.reduction)

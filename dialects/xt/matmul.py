@@ -35,14 +35,12 @@ class DotGeneral(XtOp, name="dot_general"):
     dtype = dtype(None)
     access = "contraction"
 
-    @staticmethod
     def normalize(a: Attrs, lhs: TensorType, rhs: TensorType) -> None:
         a.dtype = a.dtype or lhs.dtype
         for side, t in (("lhs", lhs), ("rhs", rhs)):
             for what in (f"{side}_batch", f"{side}_contract"):
                 setattr(a, what, tuple(axis_of(d, t.rank, f"{what} entry") for d in getattr(a, what)))
 
-    @staticmethod
     def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
         if is_float(lhs.dtype) != is_float(rhs.dtype) or is_float(lhs.dtype) != is_float(a.dtype):
             raise InferError(f"cannot multiply {lhs.dtype} with {rhs.dtype} into {a.dtype}")
@@ -52,7 +50,6 @@ class DotGeneral(XtOp, name="dot_general"):
         free += [n for d, n in enumerate(rhs.shape) if d not in (*a.rhs_batch, *a.rhs_contract)]
         return TensorType((*batch, *free), a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         wide = accumulator(a.dtype)
         lhs_free = [d for d in range(lhs.ndim) if d not in (*a.lhs_batch, *a.lhs_contract)]
@@ -83,11 +80,9 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     dtype = dtype(None)
     access = "contraction"
 
-    @staticmethod
     def normalize(a: Attrs, lhs: TensorType, rhs: TensorType) -> None:
         a.dtype = a.dtype or lhs.dtype
 
-    @staticmethod
     def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
         if is_float(lhs.dtype) != is_float(rhs.dtype) or is_float(lhs.dtype) != is_float(a.dtype):
             raise InferError(f"cannot multiply {lhs.dtype} with {rhs.dtype} into {a.dtype}")
@@ -104,7 +99,6 @@ class PackedMatmul(XtOp, name="packed_matmul"):
             raise InferError(f"{panels} panels of {width} columns do not hold {a.columns} columns")
         return TensorType((*lhs.shape[:-1], a.columns), a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         wide, batch = accumulator(a.dtype), rhs.shape[:a.batch]
         if rhs.ndim - a.batch == 4:

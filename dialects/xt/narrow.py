@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from xcc.dialects.xt.fields import dims, dtype, integer, operand
-from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
-from xcc.dialects.xt.shape import check_rank, static_dims
+from xcc.dialects.xt.fields import axis, dims, dtype, integer, operand
+from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
+from xcc.dialects.xt.reading import check_rank
+from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, numpy_dtype, width
 from xcc.symbolic import Dim, ceildiv
 
@@ -16,10 +17,6 @@ __all__ = ["per_byte"]
 def per_byte(name: str) -> int:
     """How many numbers of the element type `name` share a byte; 1 for all that has 8 bits or more, and for bools."""
     return 8 // width(name) if width(name) in (2, 4) else 1
-
-
-def _normalize(a: Attrs, x: TensorType) -> None:
-    a.axis = axis_of(a.axis, x.rank)
 
 
 def _resized(a: Attrs, x: TensorType, times: int) -> tuple[Dim, ...]:
@@ -34,19 +31,16 @@ class Stretch(XtOp, name="stretch"):
     """Each element `times` times along `axis`, the first `size` of them: element i of the result is x's i // times."""
 
     x = operand()
-    axis = integer()
+    axis = axis()
     times = integer()
     size = dims()
     access = "movement"
-    normalize = staticmethod(_normalize)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if a.times < 1:
             raise InferError(f"every element {a.times} times")
         return x.with_shape(_resized(a, x, a.times))
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         return np.take(x, np.arange(*static_dims(a.size, "size")) // a.times, a.axis)
 
@@ -58,13 +52,11 @@ class Unpack(XtOp, name="unpack"):
     """
 
     x = operand()
-    axis = integer()
+    axis = axis()
     size = dims()
     dtype = dtype()
     access = "movement"
-    normalize = staticmethod(_normalize)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if x.dtype != "ui8":
             raise InferError(f"takes ui8, not {x.dtype}")
@@ -72,7 +64,6 @@ class Unpack(XtOp, name="unpack"):
             raise InferError(f"makes numbers of 4 or 2 bits, not {a.dtype}")
         return TensorType(_resized(a, x, per_byte(a.dtype)), a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         bits, index = width(a.dtype), np.arange(*static_dims(a.size, "size"))
         shifts = (index % per_byte(a.dtype) * bits).astype(np.uint8)

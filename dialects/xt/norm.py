@@ -6,9 +6,9 @@ import numpy as np
 
 from xcc.dialects.xt.broadcasting import broadcast_shapes, same_dtype, shape_text
 from xcc.dialects.xt.elementary import exp, log, power
-from xcc.dialects.xt.fields import integer, integers, number, operand, optional
+from xcc.dialects.xt.fields import axes, axis, integer, number, operand, optional
 from xcc.dialects.xt.numeric import Array, in_float
-from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
+from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
 from xcc.dialects.xt.types import TensorType, is_float
 
 
@@ -32,19 +32,12 @@ class Softmax(XtOp, name="softmax"):
     """exp(x - max) / sum(exp(x - max)) along `axis`. A row of -inf gives NaN."""
 
     x = operand()
-    axis = integer(-1)
+    axis = axis(-1)
     access = "composite"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        axis_of(a.axis, x.rank)
         return check_float(x)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         def f(v: Array) -> Array:
             e = exp(v - v.max(a.axis, keepdims=True, initial=-np.inf))
@@ -57,12 +50,10 @@ class LogSoftmax(XtOp, name="log_softmax"):
     """x - max - log(sum(exp(x - max))) along `axis`."""
 
     x = operand()
-    axis = integer(-1)
+    axis = axis(-1)
     access = "composite"
-    normalize = staticmethod(Softmax.normalize)
-    infer = staticmethod(Softmax.infer)
+    infer = Softmax.infer
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         def f(v: Array) -> Array:
             y = v - v.max(a.axis, keepdims=True, initial=-np.inf)
@@ -80,24 +71,16 @@ class LayerNorm(XtOp, name="layer_norm"):
     x = operand()
     scale = optional()
     bias = optional()
-    axes = integers((-1,))
+    axes = axes((-1,))
     eps = number(1e-5)
     access = "composite"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType, scale: TensorType | None, bias: TensorType | None) -> None:
-        a.axes = tuple(sorted({axis_of(d, x.rank) for d in a.axes}))
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType, scale: TensorType | None, bias: TensorType | None) -> TensorType:
         check_float(x)
-        for d in a.axes:
-            axis_of(d, x.rank)
         check_fits("scale", scale, x)
         check_fits("bias", bias, x)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, scale: Array, bias: Array | None) -> Array:
         def f(v: Array) -> Array:
             y = v - v.mean(a.axes, keepdims=True)
@@ -117,23 +100,15 @@ class RmsNorm(XtOp, name="rms_norm"):
 
     x = operand()
     scale = optional()
-    axes = integers((-1,))
+    axes = axes((-1,))
     eps = number(1e-5)
     access = "composite"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType, scale: TensorType | None) -> None:
-        a.axes = tuple(sorted({axis_of(d, x.rank) for d in a.axes}))
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType, scale: TensorType | None) -> TensorType:
         check_float(x)
-        for d in a.axes:
-            axis_of(d, x.rank)
         check_fits("scale", scale, x)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, scale: Array) -> Array:
         return in_float(lambda v: _scaled(v / np.sqrt((v * v).mean(a.axes, keepdims=True) + a.eps), scale, None), x)
 
@@ -151,7 +126,6 @@ class GroupNorm(XtOp, name="group_norm"):
     eps = number(1e-5)
     access = "composite"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, scale: TensorType | None, bias: TensorType | None) -> TensorType:
         check_float(x)
         if x.rank < 2:
@@ -164,7 +138,6 @@ class GroupNorm(XtOp, name="group_norm"):
                 raise InferError(f"{what} is {t}, not {x.dtype}[{channels}]")
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, scale: Array, bias: Array | None) -> Array:
         def f(v: Array) -> Array:
             grouped = v.reshape(v.shape[0], a.groups, math.prod(v.shape[1:]) // a.groups)
@@ -186,11 +159,9 @@ class Lrn(XtOp, name="lrn"):
     bias = number(1.0)
     access = "composite"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         return check_float(x)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         def f(v: Array) -> Array:
             low, high = (a.size - 1) // 2, a.size // 2

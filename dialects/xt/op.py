@@ -8,7 +8,7 @@ from typing import Any
 from xcc._mlir import Location, Module, Operation, ext, ir
 from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.base import Xt
-from xcc.dialects.xt.fields import REQUIRED, AttributeField, OperandField, RegionField
+from xcc.dialects.xt.fields import AttributeField, as_tuple, check_attributes, complete, take_fields
 from xcc.dialects.xt.reading import (
     CLASSES,
     Attrs,
@@ -22,7 +22,7 @@ from xcc.dialects.xt.reading import (
     same_dims,
     typed,
 )
-from xcc.dialects.xt.types import TensorType, dtype_name
+from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim, dim_min, product
 
 __all__ = ["ACCESS", "BUILDERS", "CLASSES", "OPS", "Attrs", "InferError", "ListOp", "OpDefinition", "XtOp", "agree",
@@ -35,10 +35,10 @@ OPS: dict[str, type["OpDefinition"]] = {}          # by the name in Python and i
 BUILDERS: dict[str, Callable[..., Any]] = {}
 
 
-class OpDefinition:
-    """What an op declares and means. A subclass declares fields (see `fields`) and defines:
+class OpDefinition(Attrs):
+    """What an op declares and means. A subclass declares fields (see `fields`) and defines, as methods of attributes:
 
-    - ``normalize(a, *types)``: fills defaults that depend on operands and makes axes non-negative, when building;
+    - ``normalize(a, *types)``: fills defaults that depend on operands, when building, but for those of fields;
     - ``infer(a, *types)``: the result TensorType, or a tuple of them; raises InferError;
     - ``evaluate(a, *arrays)``: the results by numpy, the meaning that every target is tested against;
     - ``sampled(a, *types)``: dims of the first operand that are read at places clamped to those that there are;
@@ -52,35 +52,32 @@ class OpDefinition:
     # Type comments, since `ext` takes every annotation for a field of the op.
     access = "opaque"
     effects = False
-    operand_fields = {}  # type: dict[str, OperandField]
+    operand_fields = {}  # type: dict[str, Any]
     attribute_fields = {}  # type: dict[str, AttributeField]
-    region_fields = ()  # type: tuple[str, ...]
+    region_fields = {}  # type: dict[str, Any]
     result_names = ("result",)  # type: tuple[str, ...]
     variadic_results = False
     OPERATION_NAME = ""
 
-    @staticmethod
     def normalize(a: Attrs, *types: Any) -> None:
         """Completes the attributes before they are stored."""
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> Any:
         raise NotImplementedError
 
-    @staticmethod
     def evaluate(a: Attrs, *arrays: Any) -> Any:
         raise NotImplementedError
 
-    @staticmethod
     def sampled(a: Attrs, *types: Any) -> Sequence[int]:
         return ()
 
     @classmethod
     def inferred(cls, a: Attrs, *types: Any) -> Any:
         """`infer`; InferError where an element of the result would be read of a dim that has none."""
+        complete(cls.attribute_fields, a, types)
         results = cls.infer(a, *types)
         for d in cls.sampled(a, *types):
-            if types[0].shape[d] == 0 and least_read(_as_tuple(results)[0].shape) == 1:
+            if types[0].shape[d] == 0 and least_read(as_tuple(results)[0].shape) == 1:
                 raise InferError(f"dim {d} is empty")
         return results
 
@@ -88,7 +85,7 @@ class OpDefinition:
     def problem(cls, op: Operation) -> str | None:
         """The declared result types must agree with the inferred ones."""
         try:
-            inferred = _as_tuple(cls.inferred(attrs_of(op), *operand_types(op)))
+            inferred = as_tuple(cls.inferred(attrs_of(op), *operand_types(op)))
         except (InferError, KeyError, ValueError, TypeError, IndexError) as e:
             return str(e)
         declared = tuple(TensorType.of(r) for r in op.operation.results)
@@ -105,12 +102,7 @@ def least_read(shape: Sequence[Dim]) -> Dim:
 
 def _declare(cls: type[OpDefinition], name: str) -> None:
     """Takes the fields out of the class body and enters the op in the tables."""
-    own = list(vars(cls).items())
-    cls.operand_fields = {k: v for k, v in own if isinstance(v, OperandField)}
-    cls.attribute_fields = {k: v for k, v in own if isinstance(v, AttributeField)}
-    cls.region_fields = tuple(k for k, v in own if isinstance(v, RegionField))
-    for k in (*cls.operand_fields, *cls.attribute_fields, *cls.region_fields):
-        delattr(cls, k)
+    take_fields(cls)
     if name in OPS:
         raise ValueError(f"xt.{name} is defined twice")
     OPS[name] = cls
@@ -205,35 +197,10 @@ def _name(cls: type[OpDefinition]) -> str:
     return cls.OPERATION_NAME.partition(".")[2]
 
 
-def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
-
-
 def _describe(v: Any) -> str:
     if v is None:
         return "none"
     return "[" + ", ".join(map(str, v)) + "]" if isinstance(v, tuple) else str(v)
-
-
-def check_attributes(cls: type[OpDefinition], given: dict[str, Any]) -> Attrs:
-    """Defaults filled in, names and choices checked; TypeError for a name that the op lacks."""
-    fields = cls.attribute_fields
-    for k in given:
-        if k not in fields:
-            raise TypeError(f"xt.{_name(cls)} has no attribute '{k}'; it has {', '.join(fields) or 'none'}")
-    a = Attrs()
-    for k, f in fields.items():
-        value = given.get(k, f.default)
-        if value is REQUIRED:
-            raise TypeError(f"xt.{_name(cls)} needs the attribute '{k}'")
-        if f.kind == "dtype" and value is not None:
-            value = dtype_name(value)
-        elif f.kind in ("dims", "ints", "floats", "strs") and value is not None:
-            value = tuple(value)
-        setattr(a, k, value)
-        if f.choices and value not in f.choices:
-            raise InferError(f"{k} = '{value}' is none of {', '.join(f.choices)}")
-    return a
 
 
 def build(cls: type[OpDefinition], *values: Any, loc: Location | None = None, ip: Any = None, result_types: Any = None,
@@ -246,13 +213,14 @@ def build(cls: type[OpDefinition], *values: Any, loc: Location | None = None, ip
     values = tuple(_value(v, k) for v, k in zip(values, kinds, strict=True))
     operands = tuple(typed(v) for v in values)
     try:
-        a = check_attributes(cls, attributes)
+        a = check_attributes(f"xt.{_name(cls)}", cls.attribute_fields, attributes)
+        complete(cls.attribute_fields, a, operands)
         cls.normalize(a, *operands)
         results = result_types if result_types is not None else cls.inferred(a, *operands)
     except InferError as e:
         raise Misfit(f"xt.{_name(cls)}({', '.join(map(_describe, operands))}): {e}") from None
     encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}
-    op = create(cls, values, encoded, [t.mlir() for t in _as_tuple(results)], loc, ip)
+    op = create(cls, values, encoded, [t.mlir() for t in as_tuple(results)], loc, ip)
     out = tuple(op.results)
     return out[0] if len(out) == 1 and not cls.variadic_results else out
 

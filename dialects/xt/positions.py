@@ -20,9 +20,7 @@ class LastWriters(XtOp, name="last_writers"):
     indices = operand()
     shape = dims()
     axis = integer(0)
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, indices: TensorType) -> TensorType:
         check_indices(indices)
         axis = axis_of(a.axis, indices.rank)
@@ -31,7 +29,6 @@ class LastWriters(XtOp, name="last_writers"):
             raise InferError(f"indices {indices} do not fit places {a.shape}")
         return TensorType(tuple(a.shape), "i32")
 
-    @staticmethod
     def evaluate(a: Attrs, indices: Any) -> Array:
         shape = static_dims(a.shape, "shape")
         out = np.full(shape, -1, np.int32)
@@ -47,16 +44,13 @@ class SegmentStarts(XtOp, name="segment_starts"):
 
     keys = operand()
     count = dims()
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, keys: TensorType) -> TensorType:
         check_indices(keys)
         if keys.rank != 1 or len(a.count) != 1:
             raise InferError(f"segments of {keys}")
         return TensorType((a.count[0] + 1,), "i32")
 
-    @staticmethod
     def evaluate(a: Attrs, keys: Array) -> Array:
         (count,) = static_dims(a.count, "count")
         return np.searchsorted(keys, np.arange(count + 1)).astype(np.int32)
@@ -71,9 +65,7 @@ class CombineSegments(XtOp, name="combine_segments"):
     order = operand()
     updates = operand()
     reduction = text("add", tuple(COMBINE))
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, starts: TensorType, order: TensorType, updates: TensorType) -> TensorType:
         same_dtype(x, updates)
         if x.rank != 2 or updates.rank != 2 or starts.rank != 1 or order.rank != 1 \
@@ -82,7 +74,6 @@ class CombineSegments(XtOp, name="combine_segments"):
             raise InferError(f"{starts} and {order} of {updates} do not fit {x}")
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, starts: Array, order: Array, updates: Array) -> Array:
         places = np.repeat(np.arange(len(x)), np.diff(starts))
 
@@ -104,9 +95,7 @@ class CombineColumns(XtOp, name="combine_columns"):
     reduction = text("add", ("none", *COMBINE))
     columns = integer()
     held = integer()
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         same_dtype(x, updates)
         check_indices(indices)
@@ -115,7 +104,6 @@ class CombineColumns(XtOp, name="combine_columns"):
             raise InferError(f"{updates} at {indices} do not fit {x}")
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, indices: Any, updates: Array) -> Array:
         at = list(np.indices(indices.shape))
         at[1] = wrapped(indices, x.shape[1])

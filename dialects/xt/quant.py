@@ -36,33 +36,35 @@ def spread(a: Attrs, value: Array, x: Array) -> Array:
     return value.reshape([-1 if d == a.axis else 1 for d in range(x.ndim)])
 
 
-class Quantize(XtOp, name="quantize"):
-    """saturate(round(x / scale) + zero_point) as `dtype`; halves to even. For a float `dtype` saturate(x / scale).
-
-    The scale is a scalar, a vector along `axis`, or with `block` of x's shape with ceil(n / block) at `axis`.
-    """
+class _Scaled(Attrs):
+    """What is scaled: by one number, by a vector along `axis`, or with `block` by one for so many along `axis`."""
 
     x = operand()
     scale = operand()
     zero_point = optional()
     axis = integer(1)
     block = integer(0)
-    dtype = dtype()
-    saturate = boolean(True)
     access = "pointwise"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> None:
         a.axis = axis_of(a.axis, x.rank) if scale.rank else 0
 
-    @staticmethod
+
+class Quantize(_Scaled, XtOp, name="quantize"):
+    """saturate(round(x / scale) + zero_point) as `dtype`; halves to even. For a float `dtype` saturate(x / scale).
+
+    The scale is a scalar, a vector along `axis`, or with `block` of x's shape with ceil(n / block) at `axis`.
+    """
+
+    dtype = dtype()
+    saturate = boolean(True)
+
     def infer(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> TensorType:
         _check_scale(a, x, scale, zero_point)
         if zero_point is not None and zero_point.dtype != a.dtype:
             raise InferError(f"the zero point is {zero_point.dtype}, not {a.dtype}")
         return x.with_dtype(a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, scale: Array, zero_point: Array | None) -> Array:
         with np.errstate(all="ignore"):
             y = x.astype(np.float32) / spread(a, scale, x).astype(np.float32)
@@ -82,7 +84,6 @@ class Requantize(XtOp, name="requantize"):
     dtype = dtype()
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if x.dtype != "f32":
             raise InferError(f"takes f32, not {x.dtype}")
@@ -90,7 +91,6 @@ class Requantize(XtOp, name="requantize"):
             raise InferError(f"makes integers of at most 16 bits, not {a.dtype}")
         return x.with_dtype(a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         y = np.rint(x) + np.float32(a.zero_point)
         return np.clip(y, *integer_limits(a.dtype)).astype(np.int64).astype(numpy_dtype(a.dtype))
@@ -104,41 +104,30 @@ class RoundClamp(XtOp, name="round_clamp"):
     high = integer()
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if x.dtype != "f32":
             raise InferError(f"takes f32, not {x.dtype}")
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.clip(np.rint(x), np.float32(a.low), np.float32(a.high))
 
 
-class Dequantize(XtOp, name="dequantize"):
+class Dequantize(_Scaled, XtOp, name="dequantize"):
     """(x - zero_point) * scale as `dtype` (default the scale's); scale as in quantize."""
 
-    x = operand()
-    scale = operand()
-    zero_point = optional()
-    axis = integer(1)
-    block = integer(0)
     dtype = dtype(None)
-    access = "pointwise"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> None:
+        _Scaled.normalize(a, x, scale, zero_point)
         a.dtype = a.dtype or scale.dtype
-        a.axis = axis_of(a.axis, x.rank) if scale.rank else 0
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> TensorType:
         _check_scale(a, x, scale, zero_point)
         if zero_point is not None and zero_point.dtype != x.dtype:
             raise InferError(f"the zero point is {zero_point.dtype}, not {x.dtype}")
         return x.with_dtype(a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, scale: Array, zero_point: Array | None) -> Array:
         if is_float(dtype_name(x.dtype)):
             y = x.astype(np.float32)
@@ -159,13 +148,11 @@ class DynamicQuantize(XtOp, name="dynamic_quantize"):
     access = "composite"
     result_names = ("result", "scale", "zero_point")
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
         if x.dtype != "f32":
             raise InferError(f"takes f32, not {x.dtype}")
         return x.with_dtype("ui8"), TensorType((), "f32"), TensorType((), "ui8")
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> tuple[Array, ...]:
         low = np.minimum(x.min(initial=0), np.float32(0))
         high = np.maximum(x.max(initial=0), np.float32(0))

@@ -36,14 +36,6 @@ def philox(count: int, seed: int, offset: int = 0) -> tuple[Array, Array]:
     return c[0], c[1]
 
 
-def _check_words(a: Attrs, *given: TensorType | None) -> TensorType:
-    """The result's type; InferError where a seed or an offset is no single i64."""
-    for t in given:
-        if t is not None and (t.dtype != "i64" or product(t.shape) != 1):
-            raise InferError(f"a seed or an offset is {t}, not an i64 of one element")
-    return check_float(TensorType(a.shape, a.dtype))
-
-
 def _words(a: Attrs, seed: Array, offset: Array) -> tuple[Array, Array]:
     """`philox` for the shape and the seed of `a`, or of the operands."""
     number, start = (default if v is None else int(np.asarray(v).item())
@@ -56,23 +48,30 @@ def unit(word: Array) -> Array:
     return (word >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24)
 
 
-class RandomUniform(XtOp, name="random_uniform"):
-    """Uniform in [low, high): low + (high - low) * unit(word 0 of Philox(position, offset) with the key seed)."""
+class _Drawn(Attrs):
+    """What is drawn: by the run's own seed where there is none."""
 
     seed_of_run = optional()
     offset = optional()
     shape = dims()
-    low = number(0.0)
-    high = number(1.0)
     seed = integer(0)
     dtype = dtype("f32")
     access = "pointwise"
 
-    @staticmethod
     def infer(a: Attrs, seed: TensorType | None, offset: TensorType | None) -> TensorType:
-        return _check_words(a, seed, offset)
+        """The result's type; InferError where a seed or an offset is no single i64."""
+        for t in (seed, offset):
+            if t is not None and (t.dtype != "i64" or product(t.shape) != 1):
+                raise InferError(f"a seed or an offset is {t}, not an i64 of one element")
+        return check_float(TensorType(a.shape, a.dtype))
 
-    @staticmethod
+
+class RandomUniform(_Drawn, XtOp, name="random_uniform"):
+    """Uniform in [low, high): low + (high - low) * unit(word 0 of Philox(position, offset) with the key seed)."""
+
+    low = number(0.0)
+    high = number(1.0)
+
     def evaluate(a: Attrs, seed: Array, offset: Array) -> Array:
         shape = static_dims(a.shape, "shape")
         u = unit(_words(a, seed, offset)[0])
@@ -80,23 +79,12 @@ class RandomUniform(XtOp, name="random_uniform"):
         return y.reshape(shape).astype(numpy_dtype(a.dtype))
 
 
-class RandomNormal(XtOp, name="random_normal"):
+class RandomNormal(_Drawn, XtOp, name="random_normal"):
     """Normal by Box and Muller: mean + scale * sqrt(-2 log(u0 + 2^-24)) * cos(2 pi u1) of two Philox words."""
 
-    seed_of_run = optional()
-    offset = optional()
-    shape = dims()
     mean = number(0.0)
     scale = number(1.0)
-    seed = integer(0)
-    dtype = dtype("f32")
-    access = "pointwise"
 
-    @staticmethod
-    def infer(a: Attrs, seed: TensorType | None, offset: TensorType | None) -> TensorType:
-        return _check_words(a, seed, offset)
-
-    @staticmethod
     def evaluate(a: Attrs, seed: Array, offset: Array) -> Array:
         shape = static_dims(a.shape, "shape")
         first, second = _words(a, seed, offset)

@@ -110,6 +110,11 @@ def axis_of(axis: int, rank: int, what: str = "axis") -> int:
     return axis % rank if rank else 0
 
 
+def check_rank(what: str, values: Sequence[Any], rank: int) -> None:
+    if len(values) != rank:
+        raise InferError(f"{what} has {len(values)} entries for rank {rank}")
+
+
 def value_symbols(argument: Value) -> list[str]:
     """The symbols that the elements of a function's argument are, in order: its attribute ``xt.values``."""
     attributes = parent_op(argument).attributes

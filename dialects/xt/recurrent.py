@@ -103,19 +103,37 @@ def run(a: Attrs, x: Array, lengths: Array | None, states: list[Array],
     return (out, *last)
 
 
-def _initial(s: Array | None, x: Array, r: Array) -> Array:
-    return np.zeros((r.shape[0], x.shape[1], r.shape[2]), x.dtype) if s is None else s
-
-
-def _in_f32(f: Callable[..., tuple[Any, ...]], x: Array, *rest: Array | None) -> tuple[Array, ...]:
-    """f in f32 (f64 for f64), each result in x's element type."""
+def _cells(a: Attrs, step: Callable[..., tuple[Any, ...]], x: Array, w: Array, r: Array, b: Array | None,
+           lengths: Array | None, *states: Array | None, p: Array | None = None) -> tuple[Array, ...]:
+    """`step(d, x_t, states, w, r, b, p)` over time in f32 (f64 for f64), from zeros where a state is None; each result
+    in x's element type."""
     wide = np.float64 if x.dtype == np.float64 else np.float32
+    first = [np.zeros((r.shape[0], x.shape[1], r.shape[2]), wide) if s is None else s.astype(wide) for s in states]
+    given = [None if v is None else v.astype(wide) for v in (w, r, b, p)]
     with np.errstate(all="ignore"):
-        out = f(*(None if v is None else v.astype(wide) for v in (x, *rest)))
+        out = run(a, x.astype(wide), lengths, first, lambda d, now, held: step(d, now, held, *given))
     return tuple(np.asarray(v).astype(x.dtype) for v in out)
 
 
-class Lstm(XtOp, name="lstm"):
+class _Cell(Attrs):
+    """What the three share."""
+
+    x = operand()
+    w = operand()
+    r = operand()
+    b = optional()
+    lengths = optional()
+    h0 = optional()
+    direction = text("forward", DIRECTIONS)
+    clip = number(0.0)
+    activations = texts(())
+    alphas = numbers(())
+    betas = numbers(())
+    access = "composite"
+    result_names = ("all", "last_h")  # type: tuple[str, ...]
+
+
+class Lstm(_Cell, XtOp, name="lstm"):
     """Long short-term memory over x [seq, batch, input]; gates in the order i, o, f, c.
 
     w [dirs, 4H, input], r [dirs, 4H, H], b [dirs, 8H], lengths [batch], h0 and c0 [dirs, batch, H], peepholes p
@@ -123,144 +141,82 @@ class Lstm(XtOp, name="lstm"):
     i = f(x wi + h ri + pi*c + b), o likewise with the new c, f likewise; c' = f*c + i*g(...); h = o*h(c').
     """
 
-    x = operand()
-    w = operand()
-    r = operand()
-    b = optional()
-    lengths = optional()
-    h0 = optional()
     c0 = optional()
     p = optional()
-    direction = text("forward", DIRECTIONS)
-    clip = number(0.0)
     input_forget = boolean(False)
-    activations = texts(())
-    alphas = numbers(())
-    betas = numbers(())
-    access = "composite"
     result_names = ("all", "last_h", "last_c")
 
-    @staticmethod
     def normalize(a: Attrs, *types: TensorType | None) -> None:
         complete_activations(a, ("sigmoid", "tanh", "tanh"))
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> tuple[TensorType, ...]:
         return check_types(a, 4, 2, *types)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None, h0: Array | None,
                  c0: Array | None, p: Array | None) -> tuple[Array, ...]:
-        def f(x: Array, w: Array, r: Array, b: Array | None, h0: Array | None, c0: Array | None,
-              p: Array | None) -> tuple[Array, ...]:
-            size = r.shape[2]
+        def step(d: int, xt: Array, states: list[Array], w: Array, r: Array, b: Array | None,
+                 p: Array | None) -> tuple[Array, ...]:
+            (h, c), size = states, r.shape[2]
+            f, g, k = (activation(a, 3 * d + i) for i in range(3))
+            total = matmul(xt, w[d].T) + matmul(h, r[d].T)
+            total = total if b is None else total + b[d, :4 * size] + b[d, 4 * size:]
+            i, o, forget, cell = np.split(total, 4, -1)
+            pi, po, pf = (0, 0, 0) if p is None else np.split(p[d], 3)
+            i = f(clipped(a, i + pi * c))
+            forget = 1 - i if a.input_forget else f(clipped(a, forget + pf * c))
+            c = forget * c + i * g(clipped(a, cell))
+            return f(clipped(a, o + po * c)) * k(c), c
 
-            def step(d: int, xt: Array, states: list[Array]) -> tuple[Array, ...]:
-                h, c = states
-                f, g, k = (activation(a, 3 * d + i) for i in range(3))
-                total = matmul(xt, w[d].T) + matmul(h, r[d].T)
-                total = total if b is None else total + b[d, :4 * size] + b[d, 4 * size:]
-                i, o, forget, cell = np.split(total, 4, -1)
-                pi, po, pf = (0, 0, 0) if p is None else np.split(p[d], 3)
-                i = f(clipped(a, i + pi * c))
-                forget = 1 - i if a.input_forget else f(clipped(a, forget + pf * c))
-                c = forget * c + i * g(clipped(a, cell))
-                return f(clipped(a, o + po * c)) * k(c), c
-
-            return run(a, x, lengths, [_initial(h0, x, r), _initial(c0, x, r)], step)
-
-        return _in_f32(f, x, w, r, b, h0, c0, p)
+        return _cells(a, step, x, w, r, b, lengths, h0, c0, p=p)
 
 
-class Gru(XtOp, name="gru"):
+class Gru(_Cell, XtOp, name="gru"):
     """Gated recurrent unit; gates in the order z, r, h; operands as of lstm with 3 gates and b [dirs, 6H].
 
     z = f(x wz + h rz + b), r likewise; n = g(x wn + (r*h) rn + b), or with `linear_before_reset`
     n = g(x wn + wbn + r*(h rn + rbn)); h' = (1 - z)*n + z*h. Results: all h, last h.
     """
 
-    x = operand()
-    w = operand()
-    r = operand()
-    b = optional()
-    lengths = optional()
-    h0 = optional()
-    direction = text("forward", DIRECTIONS)
-    clip = number(0.0)
     linear_before_reset = integer(0)
-    activations = texts(())
-    alphas = numbers(())
-    betas = numbers(())
-    access = "composite"
-    result_names = ("all", "last_h")
 
-    @staticmethod
     def normalize(a: Attrs, *types: TensorType | None) -> None:
         complete_activations(a, ("sigmoid", "tanh"))
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> tuple[TensorType, ...]:
         return check_types(a, 3, 1, *types)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None,
                  h0: Array | None) -> tuple[Array, ...]:
-        def f(x: Array, w: Array, r: Array, b: Array | None, h0: Array | None) -> tuple[Array, ...]:
-            size = r.shape[2]
+        def step(d: int, xt: Array, states: list[Array], w: Array, r: Array, b: Array | None, _: None) -> tuple[Array]:
+            (h,), size = states, r.shape[2]
+            f, g = (activation(a, 2 * d + i) for i in range(2))
+            wb, rb = (np.zeros(3 * size, xt.dtype),) * 2 if b is None else np.split(b[d], 2)
+            left = matmul(xt, w[d].T) + wb
+            gates = f(clipped(a, left[:, :2 * size] + matmul(h, r[d, :2 * size].T) + rb[:2 * size]))
+            z, reset = np.split(gates, 2, -1)
+            rn, rbn = r[d, 2 * size:].T, rb[2 * size:]
+            right = reset * (matmul(h, rn) + rbn) if a.linear_before_reset else matmul(reset * h, rn) + rbn
+            n = g(clipped(a, left[:, 2 * size:] + right))
+            return ((1 - z) * n + z * h,)
 
-            def step(d: int, xt: Array, states: list[Array]) -> tuple[Array, ...]:
-                (h,) = states
-                f, g = (activation(a, 2 * d + i) for i in range(2))
-                wb, rb = (np.zeros(3 * size, x.dtype),) * 2 if b is None else np.split(b[d], 2)
-                left = matmul(xt, w[d].T) + wb
-                gates = f(clipped(a, left[:, :2 * size] + matmul(h, r[d, :2 * size].T) + rb[:2 * size]))
-                z, reset = np.split(gates, 2, -1)
-                rn, rbn = r[d, 2 * size:].T, rb[2 * size:]
-                right = reset * (matmul(h, rn) + rbn) if a.linear_before_reset else matmul(reset * h, rn) + rbn
-                n = g(clipped(a, left[:, 2 * size:] + right))
-                return ((1 - z) * n + z * h,)
-
-            return run(a, x, lengths, [_initial(h0, x, r)], step)
-
-        return _in_f32(f, x, w, r, b, h0)
+        return _cells(a, step, x, w, r, b, lengths, h0)
 
 
-class Rnn(XtOp, name="rnn"):
+class Rnn(_Cell, XtOp, name="rnn"):
     """h' = f(x w + h r + b); operands as of lstm with 1 gate and b [dirs, 2H]. Results: all h, last h."""
 
-    x = operand()
-    w = operand()
-    r = operand()
-    b = optional()
-    lengths = optional()
-    h0 = optional()
-    direction = text("forward", DIRECTIONS)
-    clip = number(0.0)
-    activations = texts(())
-    alphas = numbers(())
-    betas = numbers(())
-    access = "composite"
-    result_names = ("all", "last_h")
 
-    @staticmethod
     def normalize(a: Attrs, *types: TensorType | None) -> None:
         complete_activations(a, ("tanh",))
 
-    @staticmethod
     def infer(a: Attrs, *types: Any) -> tuple[TensorType, ...]:
         return check_types(a, 1, 1, *types)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, w: Array, r: Array, b: Array | None, lengths: Array | None,
                  h0: Array | None) -> tuple[Array, ...]:
-        def f(x: Array, w: Array, r: Array, b: Array | None, h0: Array | None) -> tuple[Array, ...]:
-            size = r.shape[2]
+        def step(d: int, xt: Array, states: list[Array], w: Array, r: Array, b: Array | None, _: None) -> tuple[Array]:
+            total, size = matmul(xt, w[d].T) + matmul(states[0], r[d].T), r.shape[2]
+            total = total if b is None else total + b[d, :size] + b[d, size:]
+            return (activation(a, d)(clipped(a, total)),)
 
-            def step(d: int, xt: Array, states: list[Array]) -> tuple[Array, ...]:
-                total = matmul(xt, w[d].T) + matmul(states[0], r[d].T)
-                total = total if b is None else total + b[d, :size] + b[d, size:]
-                return (activation(a, d)(clipped(a, total)),)
-
-            return run(a, x, lengths, [_initial(h0, x, r)], step)
-
-        return _in_f32(f, x, w, r, b, h0)
+        return _cells(a, step, x, w, r, b, lengths, h0)

@@ -7,10 +7,10 @@ import numpy as np
 
 from xcc.dialects.xt.broadcasting import window_size
 from xcc.dialects.xt.elementary import logaddexp
-from xcc.dialects.xt.fields import boolean, dims, integer, integers, operand, text
+from xcc.dialects.xt.fields import axes, axis, boolean, dims, integer, operand, per_dim, text
 from xcc.dialects.xt.numeric import NARROW, Array, highest, lowest
-from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
-from xcc.dialects.xt.shape import Pad, check_rank, static_dims
+from xcc.dialects.xt.op import Attrs, InferError, XtOp
+from xcc.dialects.xt.shape import Pad, static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, numpy_dtype
 
 REDUCERS: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
@@ -53,22 +53,14 @@ class Reduce(XtOp, name="reduce"):
 
     x = operand()
     kind = text(choices=tuple(REDUCERS))
-    axes = integers(None)
+    axes = axes(None)
     keepdims = boolean(False)
     access = "reduction"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        axes = range(x.rank) if a.axes is None else a.axes
-        a.axes = tuple(sorted({axis_of(d, x.rank) for d in axes}))
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         check_kind(a.kind, x.dtype)
-        axes = {axis_of(d, x.rank) for d in a.axes}
-        return x.with_shape([1 if d in axes else n for d, n in enumerate(x.shape) if a.keepdims or d not in axes])
+        return x.with_shape([1 if d in a.axes else n for d, n in enumerate(x.shape) if a.keepdims or d not in a.axes])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return reduce_array(a.kind, x, a.axes, a.keepdims)
 
@@ -81,26 +73,18 @@ class ArgReduce(XtOp, name="arg_reduce"):
 
     x = operand()
     kind = text(choices=("argmax", "argmin"))
-    axis = integer()
+    axis = axis()
     keepdims = boolean(False)
     select_last = boolean(False)
     access = "composite"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        axis = axis_of(a.axis, x.rank)
-        shape = [1 if d == axis else n for d, n in enumerate(x.shape) if a.keepdims or d != axis]
+        shape = [1 if d == a.axis else n for d, n in enumerate(x.shape) if a.keepdims or d != a.axis]
         return TensorType(tuple(shape), "i64")
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType) -> Sequence[int]:
         return (a.axis,)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         wide = x.astype(np.float32) if dtype_name(x.dtype) in NARROW else x
         pick = np.argmax if a.kind == "argmax" else np.argmin
@@ -119,24 +103,15 @@ class ReduceWindow(XtOp, name="reduce_window"):
 
     x = operand()
     kind = text(choices=("sum", "max", "min", "prod"))
-    window = dims()
-    strides = integers(None)
-    low = dims(None)
-    high = dims(None)
-    dilations = integers(None)
+    window = per_dim(kind=dims)
+    strides = per_dim(1)
+    low = per_dim(0, dims)
+    high = per_dim(0, dims)
+    dilations = per_dim(1)
     access = "window"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        for name, value in (("strides", 1), ("low", 0), ("high", 0), ("dilations", 1)):
-            if getattr(a, name) is None:
-                setattr(a, name, (value,) * x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         check_kind(a.kind, x.dtype)
-        for what in ("window", "strides", "low", "high", "dilations"):
-            check_rank(what, getattr(a, what), x.rank)
         rows = zip(x.shape, a.window, a.strides, a.low, a.high, a.dilations, strict=True)
         shape = [window_size(*row) for row in rows]
         for d, n in enumerate(shape):
@@ -144,7 +119,6 @@ class ReduceWindow(XtOp, name="reduce_window"):
                 raise InferError(f"window {a.window[d]} does not fit into dim {d} of size {x.shape[d]}")
         return x.with_shape(shape)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         views = windows(x, a, neutral(a.kind, dtype_name(x.dtype)))
         return reduce_array(a.kind, views, tuple(range(x.ndim, 2 * x.ndim)))
@@ -173,29 +147,19 @@ class MaxPoolWithIndices(XtOp, name="max_pool_with_indices"):
     """
 
     x = operand()
-    window = dims()
-    strides = integers(None)
-    low = dims(None)
-    high = dims(None)
-    dilations = integers(None)
+    window = per_dim(kind=dims, but=2)
+    strides = per_dim(1, but=2)
+    low = per_dim(0, dims, but=2)
+    high = per_dim(0, dims, but=2)
+    dilations = per_dim(1, but=2)
     storage_order = integer(0)
-    access = "opaque"
     result_names = ("values", "indices")
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        for name, value in (("strides", 1), ("low", 0), ("high", 0), ("dilations", 1)):
-            if getattr(a, name) is None:
-                setattr(a, name, (value,) * (x.rank - 2))
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
-        check_rank("window", a.window, x.rank - 2)
         rows = zip(x.shape[2:], a.window, a.strides, a.low, a.high, a.dilations, strict=True)
         out = x.with_shape([*x.shape[:2], *(window_size(*row) for row in rows)])
         return out, out.with_dtype("i64")
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> tuple[Array, Array]:
         spatial = x.shape[2:]
         flat: Any = np.arange(int(np.prod(spatial)), dtype=np.int64)
@@ -221,18 +185,11 @@ class Cumulative(XtOp, name="cumulative"):
 
     x = operand()
     kind = text(choices=("sum", "prod", "max", "min", "logsumexp"))
-    axis = integer()
+    axis = axis()
     exclusive = boolean(False)
     reverse = boolean(False)
-    access = "opaque"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        axis_of(a.axis, x.rank)
         if a.kind == "logsumexp":
             if not is_float(x.dtype):
                 raise InferError(f"kind logsumexp does not take {x.dtype}")
@@ -240,7 +197,6 @@ class Cumulative(XtOp, name="cumulative"):
             check_kind(a.kind, x.dtype)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         dtype = dtype_name(x.dtype)
         y = np.moveaxis(x.astype(np.float32) if dtype in NARROW else x, a.axis, 0)

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xcc.dialects.xt.fields import boolean, dims, number, numbers, operand, text
+from xcc.dialects.xt.fields import boolean, dims, number, numbers, operand, per_dim, text
 from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
-from xcc.dialects.xt.shape import check_rank, static_dims
+from xcc.dialects.xt.reading import check_rank
+from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float
 from xcc.symbolic import Dim
 
@@ -27,7 +28,7 @@ class Resize(XtOp, name="resize"):
     """
 
     x = operand()
-    shape = dims()
+    shape = per_dim(kind=dims)
     mode = text("nearest", ("nearest", "linear", "cubic"))
     coordinate = text("half_pixel", COORDINATES)
     nearest_mode = text("round_prefer_floor", NEAREST)
@@ -35,29 +36,20 @@ class Resize(XtOp, name="resize"):
     exclude_outside = boolean(False)
     extrapolation = number(0.0)
     antialias = boolean(False)
-    scales = numbers(None)
+    scales = per_dim(0.0, numbers)
     roi = numbers(())
     access = "movement"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.scales = (0.0,) * x.rank if a.scales is None else a.scales
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        check_rank("shape", a.shape, x.rank)
-        check_rank("scales", a.scales, x.rank)
         if a.coordinate == "tf_crop_and_resize":
             check_rank("roi", a.roi, 2 * x.rank)
         if a.mode != "nearest" and not (is_float(x.dtype) or x.dtype in ("ui8", "i8", "i32")):
             raise InferError(f"mode {a.mode} does not take {x.dtype}")
         return x.with_shape(a.shape)
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType) -> Sequence[int]:
         return [d for d, n in enumerate(a.shape) if resized(a, d, x.shape[d], n)]
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         shape = static_dims(a.shape, "shape")
         exact = x if a.mode == "nearest" else x.astype(np.float64)

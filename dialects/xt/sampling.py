@@ -32,18 +32,15 @@ class GridSample(XtOp, name="grid_sample"):
     align_corners = boolean(False)
     access = "movement"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, grid: TensorType) -> TensorType:
         check_float(grid)
         if grid.rank != x.rank or grid.shape[-1] != x.rank - 2:
             raise InferError(f"the grid {shape_text(grid.shape)} does not fit x of rank {x.rank}")
         return x.with_shape([*x.shape[:2], *grid.shape[1:-1]])
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType, grid: TensorType) -> Sequence[int]:
         return range(2, x.rank)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, grid: Array) -> Array:
         def f(v: Array) -> Array:
             spatial = v.shape[2:]
@@ -111,20 +108,16 @@ class RoiAlign(XtOp, name="roi_align"):
     spatial_scale = number(1.0)
     mode = text("avg", ("avg", "max"))
     half_pixel = boolean(True)
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, rois: TensorType, batch: TensorType) -> TensorType:
         same_dtype(check_float(x), rois)
         if x.rank != 4 or rois.rank != 2 or batch.rank != 1:
             raise InferError(f"x, rois and batch have ranks 4, 2 and 1, not {x.rank}, {rois.rank} and {batch.rank}")
         return x.with_shape((rois.shape[0], x.shape[1], *a.size))
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType, rois: TensorType, batch: TensorType) -> Sequence[int]:
         return (0, 2, 3)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, rois: Array, batch: Array) -> Array:
         def f(v: Array, boxes: Array) -> Array:
             out = np.zeros((len(boxes), v.shape[1], *a.size), v.dtype)
@@ -192,9 +185,7 @@ class DeformConv(XtOp, name="deform_conv"):
     dilations = integers((1, 1))
     groups = integer(1)
     offset_groups = integer(1)
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, w: TensorType, offset: TensorType, bias: TensorType,
               mask: TensorType | None) -> TensorType:
         same_dtype(check_float(x), w, offset)
@@ -206,7 +197,6 @@ class DeformConv(XtOp, name="deform_conv"):
             raise InferError(f"offset {shape_text(offset.shape)} does not fit an output of {shape_text(out)}")
         return x.with_shape((x.shape[0], w.shape[0], *out))
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, w: Array, offset: Array, bias: Array, mask: Array | None) -> Array:
         kh, kw = w.shape[2:]
         n, channels = x.shape[:2]
@@ -243,15 +233,12 @@ class Col2im(XtOp, name="col2im"):
     low = integers(None)
     high = integers(None)
     dilations = integers(None)
-    access = "opaque"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         for name, value in (("strides", 1), ("low", 0), ("high", 0), ("dilations", 1)):
             if getattr(a, name) is None:
                 setattr(a, name, (value,) * len(a.block))
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if x.rank != 3:
             raise InferError(f"x has rank {x.rank}, not 3")
@@ -261,7 +248,6 @@ class Col2im(XtOp, name="col2im"):
             raise InferError(f"{shape_text(x.shape)} are no columns of an image {shape_text(a.image)}")
         return x.with_shape((x.shape[0], x.shape[1] // block, *a.image))
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         image = static_dims(a.image, "image")
         channels = x.shape[1] // int(np.prod(a.block))

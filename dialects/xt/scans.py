@@ -32,14 +32,11 @@ class ScanParts(XtOp, name="scan_parts"):
     x = operand()
     kind = text(choices=("sum", "prod", "max", "min"))
     part = integer()
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         _check_rows(a.kind, x)
         return TensorType((x.shape[0], ceildiv(x.shape[1], a.part)), _scanned(x.dtype))
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         wide = x.astype(numpy_dtype(_scanned(dtype_name(x.dtype))))
         if not x.shape[1]:
@@ -59,9 +56,7 @@ class ScanRows(XtOp, name="scan_rows"):
     part = integer(0)
     exclusive = boolean(False)
     reverse = boolean(False)
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, start: TensorType | None = None) -> TensorType:
         _check_rows(a.kind, x)
         if (start is None) != (not a.part):
@@ -71,7 +66,6 @@ class ScanRows(XtOp, name="scan_rows"):
             raise InferError(f"parts of {a.part} of {x} do not begin at {start}")
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any, start: Any = None) -> Any:
         whole = Attrs(kind=a.kind, axis=1, exclusive=a.exclusive, reverse=a.reverse)
         if start is None or not x.shape[1]:

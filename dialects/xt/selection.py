@@ -34,14 +34,11 @@ class Nonzero(XtOp, name="nonzero"):
     x = operand()
     places = optional()
     symbol = text()
-    access = "opaque"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, places: TensorType | None = None) -> TensorType:
         _check_places(places, symbolic.product(x.shape))
         return TensorType((x.rank, _new_symbol(a)), "i64")
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, places: Array | None = None) -> Array:
         return np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1)
 
@@ -58,14 +55,11 @@ class Unique(XtOp, name="unique"):
     axis = integer(0)
     flat = boolean(True)
     sorted = boolean(True)
-    access = "opaque"
     result_names = ("values", "first", "inverse", "counts")
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         a.axis = 0 if a.flat else axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, ...]:
         n = _new_symbol(a)
         values = x.with_shape([n] if a.flat else [*x.shape[:a.axis], n, *x.shape[a.axis + 1:]])
@@ -73,7 +67,6 @@ class Unique(XtOp, name="unique"):
         line = TensorType((n,), "i64")
         return values, line, TensorType((count,), "i64"), line
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> tuple[Array, Array, Array, Array]:
         axis = None if a.flat else a.axis
         values, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
@@ -100,10 +93,8 @@ class UniqueRuns(XtOp, name="unique_runs"):
     next = operand()
     at = operand()
     symbol = text()
-    access = "opaque"
     result_names = ("distinct", "first", "inverse", "counts")
 
-    @staticmethod
     def infer(a: Attrs, *operands: TensorType) -> tuple[TensorType, ...]:
         values = operands[0]
         if any(t.rank != 1 or not same_dims(t.shape[0], values.shape[0]) for t in operands):
@@ -111,7 +102,6 @@ class UniqueRuns(XtOp, name="unique_runs"):
         line = TensorType((_new_symbol(a),), "i64")
         return line.with_dtype(values.dtype), line, TensorType(values.shape, "i64"), line
 
-    @staticmethod
     def evaluate(a: Attrs, values: Array, indices: Any, runs: Array, next: Array, at: Array) -> tuple[Array, ...]:
         heads = np.flatnonzero(np.diff(runs, prepend=0))
         inverse = np.empty(len(values), np.int64)
@@ -132,13 +122,10 @@ class Compress(XtOp, name="compress"):
     symbol = text()
     axis = integer(0)
     flat = boolean(False)
-    access = "opaque"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType, condition: TensorType, places: TensorType | None = None) -> None:
         a.axis = 0 if a.flat else axis_of(a.axis, x.rank)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, condition: TensorType, places: TensorType | None = None) -> TensorType:
         _check_places(places, condition.shape[0] if condition.rank == 1 else 0)
         if condition.rank != 1 or condition.dtype != "i1":
@@ -149,6 +136,5 @@ class Compress(XtOp, name="compress"):
         n = _new_symbol(a)
         return x.with_shape([n] if a.flat else [*x.shape[:a.axis], n, *x.shape[a.axis + 1:]])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, condition: Array, places: Array | None = None) -> Array:
         return np.compress(condition, x, None if a.flat else a.axis)

@@ -7,16 +7,12 @@ import numpy as np
 
 from xcc import symbolic
 from xcc.dialects.xt.broadcasting import broadcast_shapes, merge_dim, same_dtype, shape_text
-from xcc.dialects.xt.fields import dims, dtype, integer, integers, number, operand, text, variadic
+from xcc.dialects.xt.fields import axes, axis, dims, dtype, integer, integers, number, operand, per_dim, text, variadic
 from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, ListOp, XtOp, axis_of, same_dims
+from xcc.dialects.xt.reading import check_rank
 from xcc.dialects.xt.types import TensorType, numpy_dtype
 from xcc.symbolic import Dim
-
-
-def check_rank(what: str, values: Sequence[Any], rank: int) -> None:
-    if len(values) != rank:
-        raise InferError(f"{what} has {len(values)} entries for rank {rank}")
 
 
 def static_dims(values: Sequence[Dim], what: str) -> tuple[int, ...]:
@@ -33,13 +29,11 @@ class Reshape(XtOp, name="reshape"):
     shape = dims()
     access = "view"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if not same_dims(symbolic.product(x.shape), symbolic.product(a.shape)):
             raise InferError(f"cannot reshape {shape_text(x.shape)} to {shape_text(a.shape)}")
         return x.with_shape(a.shape)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.reshape(x, static_dims(a.shape, "shape"))
 
@@ -51,14 +45,12 @@ class Broadcast(XtOp, name="broadcast"):
     shape = dims()
     access = "movement"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         merged = broadcast_shapes(x.shape, a.shape)
         if len(merged) != len(a.shape) or not all(map(same_dims, merged, a.shape)):
             raise InferError(f"{shape_text(x.shape)} does not broadcast to {shape_text(a.shape)}")
         return x.with_shape(a.shape)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.broadcast_to(x, static_dims(a.shape, "shape"))
 
@@ -70,18 +62,15 @@ class Transpose(XtOp, name="transpose"):
     perm = integers(None)
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs, x: TensorType) -> None:
         perm = range(x.rank - 1, -1, -1) if a.perm is None else a.perm
         a.perm = tuple(axis_of(p, x.rank, "perm entry") for p in perm)
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         if sorted(a.perm) != list(range(x.rank)):
             raise InferError(f"perm {list(a.perm)} is no permutation of {x.rank} dims")
         return x.with_shape([x.shape[p] for p in a.perm])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.transpose(x, a.perm)
 
@@ -94,21 +83,14 @@ class Pad(XtOp, name="pad"):
     """
 
     x = operand()
-    low = dims()
-    high = dims()
-    interior = integers(None)
+    low = per_dim(kind=dims)
+    high = per_dim(kind=dims)
+    interior = per_dim(0)
     mode = text("constant", ("constant", "edge", "reflect", "wrap"))
     value = number(0.0)
     access = "movement"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.interior = (0,) * x.rank if a.interior is None else a.interior
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        for what in ("low", "high", "interior"):
-            check_rank(what, getattr(a, what), x.rank)
         if a.mode != "constant" and any(a.interior):
             raise InferError(f"interior padding does not go with mode {a.mode}")
         out = []
@@ -119,11 +101,9 @@ class Pad(XtOp, name="pad"):
             out.append(size)
         return x.with_shape(out)
 
-    @staticmethod
     def sampled(a: Attrs, x: TensorType) -> Sequence[int]:
         return [d for d in range(x.rank) if a.mode != "constant" and (a.low[d] != 0 or a.high[d] != 0)]
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         low, high = static_dims(a.low, "low"), static_dims(a.high, "high")
         if a.mode != "constant":
@@ -145,20 +125,12 @@ class Concatenate(ListOp, name="concatenate"):
     """The operands one after the other along `axis`; other dims are equal."""
 
     xs = variadic()
-    axis = integer()
+    axis = axis()
     access = "movement"
 
-    @staticmethod
-    def normalize(a: Attrs, xs: Sequence[TensorType]) -> None:
-        if not xs:
-            raise InferError("takes at least one operand")
-        a.axis = axis_of(a.axis, xs[0].rank)
-
-    @staticmethod
     def infer(a: Attrs, xs: Sequence[TensorType]) -> TensorType:
         same_dtype(*xs)
         first = xs[0]
-        axis_of(a.axis, first.rank)
         shape = list(first.shape)
         for x in xs[1:]:
             check_rank("an operand", x.shape, first.rank)
@@ -169,7 +141,6 @@ class Concatenate(ListOp, name="concatenate"):
                 shape[d] = merged
         return first.with_shape(shape)
 
-    @staticmethod
     def evaluate(a: Attrs, xs: Sequence[Any]) -> Array:
         return np.concatenate(xs, a.axis)
 
@@ -178,20 +149,12 @@ class Reverse(XtOp, name="reverse"):
     """x backwards along `axes`."""
 
     x = operand()
-    axes = integers()
+    axes = axes()
     access = "movement"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axes = tuple(axis_of(d, x.rank) for d in a.axes)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        for d in a.axes:
-            axis_of(d, x.rank)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         return np.flip(x, a.axes)
 
@@ -204,16 +167,13 @@ class Iota(XtOp, name="iota"):
     dtype = dtype("i64")
     access = "movement"
 
-    @staticmethod
     def normalize(a: Attrs) -> None:
         a.axis = axis_of(a.axis, len(a.shape))
 
-    @staticmethod
     def infer(a: Attrs) -> TensorType:
         axis_of(a.axis, len(a.shape))
         return TensorType(a.shape, a.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs) -> Array:
         shape = static_dims(a.shape, "shape")
         line = np.arange(shape[a.axis]).astype(numpy_dtype(a.dtype))

@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from xcc.dialects.xt.angles import cos, sin
-from xcc.dialects.xt.fields import boolean, integer, operand
+from xcc.dialects.xt.fields import axis, boolean, operand
 from xcc.dialects.xt.norm import check_float
 from xcc.dialects.xt.numeric import Array, in_float
-from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of
+from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.products import matmul
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import floordiv
@@ -21,19 +21,14 @@ class Dft(XtOp, name="dft"):
     """
 
     x = operand()
-    axis = integer(-2)
+    axis = axis(-2)
     inverse = boolean(False)
     onesided = boolean(False)
     access = "composite"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
         check_float(x)
-        if x.rank < 2 or x.shape[-1] not in (1, 2) or axis_of(a.axis, x.rank) == x.rank - 1:
+        if x.rank < 2 or x.shape[-1] not in (1, 2) or a.axis == x.rank - 1:
             raise InferError("x ends in a dim of 1 or 2 (real, imaginary), and the axis is another one")
         if a.onesided and a.inverse:
             raise InferError("an inverse transform is not onesided")
@@ -41,7 +36,6 @@ class Dft(XtOp, name="dft"):
         size = floordiv(n, 2) + 1 if a.onesided else n
         return x.with_shape([*(size if d == a.axis else m for d, m in enumerate(x.shape[:-1])), 2])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         def f(v: Array) -> Array:
             rows = np.moveaxis(v, a.axis, -2)

@@ -7,10 +7,11 @@ import numpy as np
 
 from xcc._mlir import Location, Value
 from xcc.dialects.xt.broadcasting import same_dtype, shape_text
-from xcc.dialects.xt.fields import dims, integers, operand, variadic
+from xcc.dialects.xt.fields import dims, operand, per_dim, variadic
 from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
-from xcc.dialects.xt.shape import check_rank, static_dims
+from xcc.dialects.xt.reading import check_rank
+from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim, ceildiv
 
@@ -22,19 +23,12 @@ class Slice(XtOp, name="slice"):
     """
 
     x = operand()
-    starts = dims()
-    limits = dims()
-    strides = integers(None)
+    starts = per_dim(kind=dims)
+    limits = per_dim(kind=dims)
+    strides = per_dim(1)
     access = "movement"
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.strides = (1,) * x.rank if a.strides is None else a.strides
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        for what in ("starts", "limits", "strides"):
-            check_rank(what, getattr(a, what), x.rank)
         for d, (size, low, high, step) in enumerate(zip(x.shape, a.starts, a.limits, a.strides, strict=True)):
             if step < 1:
                 raise InferError(f"stride {step} of dim {d} is not positive")
@@ -44,7 +38,6 @@ class Slice(XtOp, name="slice"):
         return x.with_shape([ceildiv(high - low, step)
                              for low, high, step in zip(a.starts, a.limits, a.strides, strict=True)])
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> Array:
         starts, limits = static_dims(a.starts, "starts"), static_dims(a.limits, "limits")
         return x[tuple(slice(s, e, t) for s, e, t in zip(starts, limits, a.strides, strict=True))]
@@ -67,18 +60,15 @@ class DynamicSlice(XtOp, name="dynamic_slice"):
 
     x = operand()
     starts = variadic()
-    sizes = dims()
+    sizes = per_dim(kind=dims)
     access = "movement"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, starts: Sequence[TensorType]) -> TensorType:
         _check_starts(starts, x.rank)
-        check_rank("sizes", a.sizes, x.rank)
         if any(isinstance(n, int) and isinstance(d, int) and n > d for n, d in zip(a.sizes, x.shape, strict=True)):
             raise InferError(f"a box of {shape_text(a.sizes)} is larger than {shape_text(x.shape)}")
         return x.with_shape(a.sizes)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, starts: Sequence[Array]) -> Array:
         return x[_clamped(x, starts, static_dims(a.sizes, "sizes"))]
 
@@ -91,14 +81,12 @@ class DynamicUpdateSlice(XtOp, name="dynamic_update_slice"):
     starts = variadic()
     access = "movement"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, update: TensorType, starts: Sequence[TensorType]) -> TensorType:
         same_dtype(x, update)
         check_rank("update", update.shape, x.rank)
         _check_starts(starts, x.rank)
         return x
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array, update: Array, starts: Sequence[Array]) -> Array:
         out = np.array(x)
         out[_clamped(x, starts, update.shape)] = update

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from xcc._mlir import Location, Value
-from xcc.dialects.xt.fields import boolean, dims, integer, operand
+from xcc.dialects.xt.fields import axis, boolean, dims, integer, operand
 from xcc.dialects.xt.numeric import NARROW, Array
-from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
+from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
 from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name
 from xcc.symbolic import Dim, dim_min, floordiv, mod
@@ -31,22 +31,14 @@ class Sort(XtOp, name="sort"):
     """
 
     x = operand()
-    axis = integer(-1)
+    axis = axis(-1)
     descending = boolean(False)
     stable = boolean(True)
-    access = "opaque"
     result_names = ("values", "indices")
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
-        axis_of(a.axis, x.rank)
         return x, x.with_dtype("i64")
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> tuple[Array, Array]:
         index = order(x, a.axis, a.descending)
         return np.take_along_axis(x, index, a.axis), index.astype(np.int64)
@@ -57,25 +49,17 @@ class TopK(XtOp, name="top_k"):
 
     x = operand()
     k = dims()
-    axis = integer(-1)
+    axis = axis(-1)
     largest = boolean(True)
-    access = "opaque"
     result_names = ("values", "indices")
 
-    @staticmethod
-    def normalize(a: Attrs, x: TensorType) -> None:
-        a.axis = axis_of(a.axis, x.rank)
-
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
-        axis = axis_of(a.axis, x.rank)
-        left = x.shape[axis] - a.k[0]
+        left = x.shape[a.axis] - a.k[0]
         if isinstance(left, int) and left < 0:
-            raise InferError(f"k = {a.k[0]} is more than the {x.shape[axis]} elements of dim {axis}")
-        values = x.with_shape([*x.shape[:axis], a.k[0], *x.shape[axis + 1:]])
+            raise InferError(f"k = {a.k[0]} is more than the {x.shape[a.axis]} elements of dim {a.axis}")
+        values = x.with_shape([*x.shape[:a.axis], a.k[0], *x.shape[a.axis + 1:]])
         return values, values.with_dtype("i64")
 
-    @staticmethod
     def evaluate(a: Attrs, x: Array) -> tuple[Array, Array]:
         (k,) = static_dims(a.k, "k")
         index = np.take(order(x, a.axis, a.largest), np.arange(k), a.axis)
@@ -105,17 +89,14 @@ class SortRows(XtOp, name="sort_rows"):
     x = operand()
     keep = integer()
     descending = boolean(False)
-    access = "opaque"
     result_names = ("values", "places")
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType) -> tuple[TensorType, TensorType]:
         if x.rank != 2 or not isinstance(x.shape[1], int) or not 0 < a.keep <= x.shape[1]:
             raise InferError(f"{a.keep} elements of the rows of {x}")
         values = x.with_shape((x.shape[0], a.keep))
         return values, values.with_dtype("i64")
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any) -> Any:
         index = order(x, 1, a.descending)[:, :a.keep]
         return np.take_along_axis(x, index, 1), index.astype(np.int64)
@@ -130,10 +111,8 @@ class SortRuns(XtOp, name="sort_runs"):
     keys = operand()
     run = integer()
     keep = integer()
-    access = "opaque"
     result_names = ("sorted", "places")
 
-    @staticmethod
     def infer(a: Attrs, keys: TensorType) -> tuple[TensorType, TensorType]:
         powers = all(n > 0 and not n & n - 1 for n in (a.run, a.keep))
         if keys.rank < 1 or not powers or a.keep > a.run or keys.dtype not in KEYS:
@@ -141,7 +120,6 @@ class SortRuns(XtOp, name="sort_runs"):
         out = keys.with_shape([*keys.shape[:-1], _runs(keys.shape[-1], a.run, a.keep)])
         return out, out.with_dtype("i32")
 
-    @staticmethod
     def evaluate(a: Attrs, keys: Any) -> Any:
         starts = range(0, keys.shape[-1], a.run)
         runs = [s + order(keys[..., s:s + a.run], -1, False)[..., :a.keep] for s in starts]
@@ -161,10 +139,8 @@ class MergeRuns(XtOp, name="merge_runs"):
     run = integer()
     ways = integer(2)
     keep = integer()
-    access = "opaque"
     result_names = ("merged", "places")
 
-    @staticmethod
     def infer(a: Attrs, keys: TensorType, numbers: TensorType) -> tuple[TensorType, TensorType]:
         powers = all(n > 0 and not n & n - 1 for n in (a.run, a.ways, a.keep))
         if keys.rank < 1 or keys.dtype not in KEYS or numbers.shape != keys.shape or not powers or a.run > a.keep \
@@ -173,7 +149,6 @@ class MergeRuns(XtOp, name="merge_runs"):
         out = keys.with_shape([*keys.shape[:-1], _runs(keys.shape[-1], a.ways * a.run, a.keep)])
         return out, out.with_dtype(numbers.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, keys: Any, numbers: Any) -> Any:
         out = []
         for s in range(0, keys.shape[-1], a.ways * a.run):

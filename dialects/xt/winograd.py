@@ -77,7 +77,6 @@ class WinogradConvolution(XtOp, name="winograd_convolution"):
     spatial = dims()
     access = "contraction"
 
-    @staticmethod
     def infer(a: Attrs, x: TensorType, w: TensorType) -> TensorType:
         if a.tile not in POINTS:
             raise InferError(f"tiles are {' or '.join(map(str, POINTS))}, not {a.tile}")
@@ -92,7 +91,6 @@ class WinogradConvolution(XtOp, name="winograd_convolution"):
             raise InferError(f"tiles of {a.tile} that cover {a.spatial} read {need}, x has {x.shape[1:3]}")
         return TensorType((x.shape[0], *a.spatial, a.outputs), x.dtype)
 
-    @staticmethod
     def evaluate(a: Attrs, x: Any, w: Any) -> Any:
         spatial = [d if isinstance(d, int) else n - covered(d, a.tile) - WINDOW + 1
                    for d, n in zip(a.spatial, x.shape[1:3], strict=True)]

@@ -20,6 +20,7 @@ from onnx import ModelProto, ValueInfoProto
 from xcc import symbolic
 from xcc._mlir import func_d, ir
 from xcc.bounds import Bounds
+from xcc.context import shared_context
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import RuntimeShape, Tensor, Value, flatten
@@ -51,7 +52,7 @@ def load(model: str | os.PathLike[str] | bytes | ModelProto, dims: Mapping[str, 
     source = read(model)
     values: frozenset[str] = frozenset()
     sums: frozenset[str] = frozenset()
-    with xt.context(), ir.Location.file(source.name, 0, 0):
+    with shared_context(), ir.Location.file(source.name, 0, 0):
         while True:
             importer = ModelImporter(source, dict(dims or {}), dict(fix or {}), values, sums)
             try:

@@ -15,6 +15,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir
+from xcc.context import shared_context
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import MESH, mesh_attribute
@@ -46,7 +47,7 @@ def load(model: Any, dims: Mapping[str, DimOption] | None = None,
     program = captured(model)
     weights = WeightStore()
     name = str(model) if isinstance(model, str | os.PathLike) else program.graph.name
-    with xt.context(), ir.Location.file(name, 0, 0):
+    with shared_context(), ir.Location.file(name, 0, 0):
         return GraphImporter(program, dict(dims or {}), weights).run(), weights
 
 

@@ -10,9 +10,6 @@ an array of its true size, so that the compiler knows how many workgroups share 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Block, Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MAY_ALIAS
@@ -22,17 +19,13 @@ DYNAMIC_SHARED = "__dynamic_shmem__"
 
 
 @register_pass
-@dataclass(frozen=True)
 class AmdKernelFunctions(Pass):
     """Global address space for kernel pointers, LDS of its true size, code object version."""
 
-    name: ClassVar[str] = "amd-kernel-functions"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for op in list(module.body.operations):
-                if op.operation.name == "gpu.module":
-                    _rewrite_module(op.operation.regions[0].blocks[0])
+        for op in list(module.body.operations):
+            if op.operation.name == "gpu.module":
+                _rewrite_module(op.operation.regions[0].blocks[0])
 
 
 def _rewrite_module(block: Block) -> None:

@@ -12,9 +12,6 @@ directly when that stays coalesced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -28,26 +25,21 @@ from xcc.passes.gpu.memory.access import Access, mask_layout, neighbours_in_lane
 from xcc.passes.gpu.thread.atomics import ATOMIC
 from xcc.passes.gpu.thread.combine import ACCUMULATE, accumulated_layout
 from xcc.passes.gpu.thread.sort import SORT
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 
 @register_pass
-@dataclass(frozen=True)
 class AssignLayouts(Pass):
     """Gives every block-level vector of a tile program a layout, with conversions where uses disagree."""
 
-    name: ClassVar[str] = "assign-layouts"
     threads: int = 0             # threads a workgroup where the kernel's config has none; 0: 128
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for func in module.body.operations:
-                if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes \
-                        and "xcc.loops" not in func.operation.attributes:
-                    threads = config_int(func, "threads", self.threads or 128)
-                    _Assigner(func, ctx.chip, threads).run()
+        for func in module.body.operations:
+            if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes \
+                    and "xcc.loops" not in func.operation.attributes:
+                threads = config_int(func, "threads", self.threads or 128)
+                _Assigner(func, ctx.chip, threads).run()
 
 
 class _Assigner:

@@ -14,8 +14,7 @@ equal in a wave goes to the scalar unit: rows of unknown length, one or several 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -31,19 +30,15 @@ MOVABLE = ("arith.", "affine.apply", "vector.extract", "vector.shuffle", "vector
 
 
 @register_pass
-@dataclass(frozen=True)
 class BufferAccesses(Pass):
     """Loads and stores of global memory by lane become AMD buffer accesses, their branches comparisons of offsets."""
 
-    name: ClassVar[str] = "buffer-accesses"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for target in module.body.operations:
-                if target.operation.name == "gpu.module":
-                    for kernel in target.regions[0].blocks[0].operations:
-                        if kernel.operation.name == "gpu.func":
-                            _Kernel(kernel.operation, ctx.chip.warp).run()
+        for target in module.body.operations:
+            if target.operation.name == "gpu.module":
+                for kernel in target.regions[0].blocks[0].operations:
+                    if kernel.operation.name == "gpu.func":
+                        _Kernel(kernel.operation, ctx.chip.warp).run()
 
 
 class _Kernel:

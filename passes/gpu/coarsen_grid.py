@@ -10,10 +10,7 @@ Not where an iteration has products or memory that a workgroup keeps. Dropped, e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import config_int, set_int
@@ -21,17 +18,14 @@ from xcc.passes.gpu.thread.grid import INSTANCES, instances_problem
 
 
 @register_pass
-@dataclass(frozen=True)
 class CoarsenGrid(Pass):
     """Says how many iterations of a grid a workgroup computes, a warp each."""
 
-    name: ClassVar[str] = "coarsen-grid"
     instances: int = 0          # of a workgroup; 0: as many as the kernel's schedule says, one where it says none
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                instances = self.instances or config_int(k.func, "instances", 1)
-                for forall in k.ops("scf.forall") if instances > 1 else []:
-                    if not instances_problem(k, forall, instances):
-                        set_int(forall, INSTANCES, instances)
+        for k in tile_kernels(module, ctx.chip):
+            instances = self.instances or config_int(k.func, "instances", 1)
+            for forall in k.ops("scf.forall") if instances > 1 else []:
+                if not instances_problem(k, forall, instances):
+                    set_int(forall, INSTANCES, instances)

@@ -12,9 +12,6 @@ all go through shared memory, row by row. What a contraction reads from shared m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.exchange.conversions import Exchange
@@ -26,19 +23,15 @@ from xcc.passes.gpu.pipeline.rounds import PERSISTENT
 
 
 @register_pass
-@dataclass(frozen=True)
 class ConvertLayouts(Pass):
     """Chooses how values are converted between layouts."""
 
-    name: ClassVar[str] = "convert-layouts"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                plans = {loop: LoadsAhead.of(k, loop) for loop in k.ops("scf.for")}
-                for cast in k.ops(CONVERT):
-                    if is_vector(cast.results[0]) and not is_staged(cast, plans.get):
-                        _choose(k, cast, plans)
+        for k in tile_kernels(module, ctx.chip):
+            plans = {loop: LoadsAhead.of(k, loop) for loop in k.ops("scf.for")}
+            for cast in k.ops(CONVERT):
+                if is_vector(cast.results[0]) and not is_staged(cast, plans.get):
+                    _choose(k, cast, plans)
 
 
 def _choose(k: TileKernel, cast: Operation, plans: dict[Operation, LoadsAhead | None]) -> None:

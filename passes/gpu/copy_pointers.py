@@ -16,8 +16,7 @@ instructions. Copies that move alike share an offset.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -38,11 +37,8 @@ FIXED = ("arith.constant", "llvm.mlir.constant", "llvm.mlir.poison", "llvm.mlir.
 
 
 @register_pass
-@dataclass(frozen=True)
 class CopyPointers(Pass):
     """Takes the multiplications out of the addresses of copies in loops of warpgroup instructions."""
-
-    name: ClassVar[str] = "copy-pointers"
 
     def run(self, module: Module, ctx: PassContext) -> None:
         for loop in ops_where(module, _has_copies):

@@ -15,8 +15,6 @@ gives each iteration of its scf.forall to one thread.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 from xcc import symbolic
 from xcc._mlir import Block, Module, Operation, arith_d, gpu_d, ir
@@ -33,9 +31,7 @@ from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.linalg.schedule.by_size import LAUNCHED, OF
 from xcc.passes.shared.attributes import MAY_ALIAS, PART
 from xcc.passes.walk import ops_where
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 BUFFERS = (MAY_ALIAS, SMALL, "xt.symbols", "xt.arg_dims", "xt.result_dims", "xt.scratch_dims", "xcc.scratch")
 LARGE = 512         # threads of a workgroup where there are many
@@ -43,21 +39,18 @@ PRODUCT = "xcc.product"     # on a gpu.func: it has contractions
 
 
 @register_pass
-@dataclass(frozen=True)
 class Distribute(Pass):
     """Turns tile programs with layouts, and loop kernels, into gpu.func kernels of per-thread code."""
 
-    name: ClassVar[str] = "distribute"
     threads: int = 0             # threads a workgroup where the kernel's config has none; 0: 128
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for func in list(module.body.operations):
-                if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes:
-                    with func.operation.location:
-                        _distribute(func, ctx.chip, config_int(func, "threads", self.threads or 128))
-                    func.operation.erase()
-            _move_tables(module)
+        for func in list(module.body.operations):
+            if func.operation.name == "func.func" and "xt.kernel" in func.operation.attributes:
+                with func.operation.location:
+                    _distribute(func, ctx.chip, config_int(func, "threads", self.threads or 128))
+                func.operation.erase()
+        _move_tables(module)
 
 
 def _distribute(func: Operation, chip: Chip, threads: int) -> None:

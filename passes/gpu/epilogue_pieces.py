@@ -12,9 +12,6 @@ where LLVM does not move loads itself. Dropped, each operation is of whole tiles
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
@@ -26,18 +23,15 @@ LOADED = 36     # registers that wait for loads of later pieces
 
 
 @register_pass
-@dataclass(frozen=True)
 class EpiloguePieces(Pass):
     """Computes what is pointwise between a product and its stores a few registers at a time."""
 
-    name: ClassVar[str] = "epilogue-pieces"
     registers: int = 16         # of each value that are in flight
     ahead: int = 4              # pieces whose loads are asked for before they are needed, at most
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                _Epilogues(k, self.registers, self.ahead).mark()
+        for k in tile_kernels(module, ctx.chip):
+            _Epilogues(k, self.registers, self.ahead).mark()
 
 
 class _Epilogues:

@@ -8,10 +8,7 @@ both operands in the L2 cache. Dropped, they take them row by row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
@@ -20,17 +17,14 @@ from xcc.passes.gpu.pipeline.rounds import GROUP
 
 
 @register_pass
-@dataclass(frozen=True)
 class GroupTiles(Pass):
     """Says of grids of two dims and more how many rows of tiles neighbouring workgroups take together."""
 
-    name: ClassVar[str] = "group-tiles"
     rows: int = 0               # 0: as many as the kernel's schedule says
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                rows = self.rows or config_int(k.func, "group", 0)
-                for forall in k.ops("scf.forall") if rows > 1 else []:
-                    if len(forall_bounds(forall)[2]) > 1:
-                        set_int(forall, GROUP, rows)
+        for k in tile_kernels(module, ctx.chip):
+            rows = self.rows or config_int(k.func, "group", 0)
+            for forall in k.ops("scf.forall") if rows > 1 else []:
+                if len(forall_bounds(forall)[2]) > 1:
+                    set_int(forall, GROUP, rows)

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +40,8 @@ RANGE = 192.0    # beyond it the f32 result is 0 or infinite
 
 
 @register_pass
-@dataclass(frozen=True)
 class HardwareMath(Pass):
     """Writes exp, roots, roundings, sign operations and remainders with LLVM's intrinsics, which GPUs have."""
-
-    name: ClassVar[str] = "hardware-math"
 
     def run(self, module: Module, ctx: PassContext) -> None:
         own = ctx.chip.intrinsics

@@ -16,8 +16,6 @@ documents, S_BARRIER). Parts that read what they stored stay launches of their o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc import symbolic
 from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, arith_d, gpu_d, ir, scf_d
@@ -35,23 +33,19 @@ ENDS = "xcc.ends"
 
 
 @register_pass
-@dataclass(frozen=True)
 class JoinGrids(Pass):
     """Makes one kernel function of the parts of a kernel that ``split-beside`` made."""
 
-    name: ClassVar[str] = "join-grids"
-
     def run(self, module: Module, ctx: PassContext) -> None:
         wholes: dict[str, list[_Part]] = {}
-        with module.context, ir.Location.unknown():
-            for op in list(module.body.operations):
-                if op.operation.name == "gpu.module":
-                    for f in op.operation.regions[0].blocks[0].operations:
-                        if f.operation.name == "gpu.func" and PART in f.attributes:
-                            part = _Part(f.operation, op.operation)
-                            wholes.setdefault(part.of, []).append(part)
-            for name, parts in wholes.items():
-                _join(name, parts)
+        for op in list(module.body.operations):
+            if op.operation.name == "gpu.module":
+                for f in op.operation.regions[0].blocks[0].operations:
+                    if f.operation.name == "gpu.func" and PART in f.attributes:
+                        part = _Part(f.operation, op.operation)
+                        wholes.setdefault(part.of, []).append(part)
+        for name, parts in wholes.items():
+            _join(name, parts)
 
 
 class _Part:

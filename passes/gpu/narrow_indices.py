@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, arith_d, ir, memref_d
 from xcc.dialects.tile.program import SMALL, SMALL_GRID, SMALL_SIZE
@@ -41,21 +39,17 @@ VIEW = "memref.reinterpret_cast"
 
 
 @register_pass
-@dataclass(frozen=True)
 class NarrowIndices(Pass):
     """Rewrites index arithmetic of small kernels in i32."""
 
-    name: ClassVar[str] = "narrow-indices"
-
     def run(self, module: Module, ctx: PassContext) -> None:
         functions = ops_where(module, lambda op: op.name == "gpu.func")
-        with module.context, ir.Location.unknown():
-            for f in functions:
-                entry = f.regions[0].blocks[0]
-                if all(_is_small(a.type) for a in entry.arguments):
-                    _Narrower().block(entry)
-                elif SMALL in f.attributes:
-                    _SmallNarrower(f).run()
+        for f in functions:
+            entry = f.regions[0].blocks[0]
+            if all(_is_small(a.type) for a in entry.arguments):
+                _Narrower().block(entry)
+            elif SMALL in f.attributes:
+                _SmallNarrower(f).run()
 
 
 def _is_small(kind: Type) -> bool:

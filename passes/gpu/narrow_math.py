@@ -25,8 +25,7 @@ with a relative error of 8e-5 up to |c x| = 3: the tail is as good as the rest. 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation, Type, Value, arith_d, ir, math_d
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -54,31 +53,27 @@ SUMS = ("#vector.kind<add>", "#vector.kind<maximumf>", "#vector.kind<minimumf>")
 
 
 @register_pass
-@dataclass(frozen=True)
 class NarrowMath(Pass):
     """Writes exp, erf, tanh, gelu and 1 / x of f32 shorter where all that uses them ends in a 16-bit type."""
 
-    name: ClassVar[str] = "narrow-math"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op, _ in _narrow(module, "math.erf", ARITHMETIC):
-                if not _gelu(op):
-                    replace_in_f32(op, _erf)
-            for op, _ in _narrow(module, "math.tanh", RELATIVE):
-                if not (element(op.results[0].type).width == 32 and _one_and_tanh(op)):
-                    replace_in_f32(op, _tanh)
-            for op, ends in _narrow(module, "arith.divf", RELATIVE):
-                if splat_of(op.operands[0]) == 1.0 and element(op.results[0].type).width == 32:
-                    flags = "afn" if _may_flush(ends) else "contract,afn"
-                    op.attributes["fastmath"] = ir.Attribute.parse(f"#arith.fastmath<{flags}>")
-            for op, ends in _narrow(module, "math.exp", RELATIVE):
-                replace_in_f32(op, _flushed_exp if _may_flush(ends) else _exp)
-            for op, ends in _narrow(module, "math.exp2", RELATIVE):
-                if element(op.results[0].type).width == 32:
-                    _contract(op.operands[0])
-                    if _may_flush(ends):
-                        op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<afn>")
+        for op, _ in _narrow(module, "math.erf", ARITHMETIC):
+            if not _gelu(op):
+                replace_in_f32(op, _erf)
+        for op, _ in _narrow(module, "math.tanh", RELATIVE):
+            if not (element(op.results[0].type).width == 32 and _one_and_tanh(op)):
+                replace_in_f32(op, _tanh)
+        for op, ends in _narrow(module, "arith.divf", RELATIVE):
+            if splat_of(op.operands[0]) == 1.0 and element(op.results[0].type).width == 32:
+                flags = "afn" if _may_flush(ends) else "contract,afn"
+                op.attributes["fastmath"] = ir.Attribute.parse(f"#arith.fastmath<{flags}>")
+        for op, ends in _narrow(module, "math.exp", RELATIVE):
+            replace_in_f32(op, _flushed_exp if _may_flush(ends) else _exp)
+        for op, ends in _narrow(module, "math.exp2", RELATIVE):
+            if element(op.results[0].type).width == 32:
+                _contract(op.operands[0])
+                if _may_flush(ends):
+                    op.attributes["fastmath"] = ir.Attribute.parse("#arith.fastmath<afn>")
 
 
 def _narrow(module: Module, name: str, steps: tuple[str, ...]) -> list[tuple[Operation, list[Type]]]:

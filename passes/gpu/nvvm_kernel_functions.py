@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
@@ -18,17 +15,13 @@ def nvvm_kernels(module: Module) -> list[Operation]:
 
 
 @register_pass
-@dataclass(frozen=True)
 class NvvmKernelFunctions(Pass):
     """Drops ``gpu.kernel`` from functions with ``nvvm.kernel``: the conversion leaves it twice, which no parser takes.
 
     Before: ``llvm.func @k() attributes {gpu.kernel, gpu.kernel, nvvm.kernel}``; after: ``{nvvm.kernel}``.
     """
 
-    name: ClassVar[str] = "nvvm-kernel-functions"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in nvvm_kernels(module):
-                while "gpu.kernel" in op.attributes:
-                    del op.attributes["gpu.kernel"]
+        for op in nvvm_kernels(module):
+            while "gpu.kernel" in op.attributes:
+                del op.attributes["gpu.kernel"]

@@ -12,35 +12,24 @@ where their results are used. Dropped, each product is waited for as it is issue
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import set_int
 from xcc.passes.gpu.pipeline.loads_ahead import IN_FLIGHT, STAGES, staged_tiles
 from xcc.passes.gpu.pipeline.staging_rules import runs_on
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 
 @register_pass
-@dataclass(frozen=True)
 class OverlapProducts(Pass):
     """Lets the products of warpgroups in pipelined loops run on into the next step."""
 
-    name: ClassVar[str] = "overlap-products"
-
-    def acts_on(self, chip: Chip) -> bool:
-        return bool(chip.warpgroup_products)
+    def acts_on(self, chip: Chip | None) -> bool:
+        return chip is not None and bool(chip.warpgroup_products)
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        if not self.acts_on(ctx.chip):
-            return
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                for loop in k.ops("scf.for"):
-                    if STAGES in loop.attributes and runs_on(k, loop, len(staged_tiles(k, loop))):
-                        set_int(loop, IN_FLIGHT, 1)
+        for k in tile_kernels(module, ctx.chip):
+            for loop in k.ops("scf.for"):
+                if STAGES in loop.attributes and runs_on(k, loop, len(staged_tiles(k, loop))):
+                    set_int(loop, IN_FLIGHT, 1)

@@ -13,10 +13,7 @@ that are not there, which costs time alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
 from xcc.passes.gpu.layout.tile_ops import set_int
@@ -28,21 +25,18 @@ NAMED = 256     # registers that an instruction can name
 
 
 @register_pass
-@dataclass(frozen=True)
 class PeelSteps(Pass):
     """Lets the last steps of pipelined loops stand behind them."""
 
-    name: ClassVar[str] = "peel-steps"
     straight: int = 4       # steps: to count fewer costs more than to read their code once
     few: int = 16           # steps: to load one more to no purpose costs more than the code of two that stand twice
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                for loop in k.ops("scf.for"):
-                    plan = LoadsAhead.of(k, loop)
-                    if plan is not None and _one_product(k, loop):
-                        self._peel(k, loop, plan)
+        for k in tile_kernels(module, ctx.chip):
+            for loop in k.ops("scf.for"):
+                plan = LoadsAhead.of(k, loop)
+                if plan is not None and _one_product(k, loop):
+                    self._peel(k, loop, plan)
 
     def _peel(self, k: TileKernel, loop: Operation, plan: LoadsAhead) -> None:
         count = Steps.of(loop).count

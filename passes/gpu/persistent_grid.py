@@ -11,36 +11,26 @@ and nothing else: of fewer steps than are copied ahead, what is missing are zero
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import config_int, set_int
 from xcc.passes.gpu.pipeline.rounds import PERSISTENT, rounds_problem
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 
 @register_pass
-@dataclass(frozen=True)
 class PersistentGrid(Pass):
     """Makes kernels persistent, where their loops allow it."""
 
-    name: ClassVar[str] = "persistent-grid"
     workgroups: int = 0         # 0: as many as the kernel's schedule says, none where it says none
 
-    def acts_on(self, chip: Chip) -> bool:
-        return bool(chip.warpgroup_products)
+    def acts_on(self, chip: Chip | None) -> bool:
+        return chip is not None and bool(chip.warpgroup_products)
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        if not self.acts_on(ctx.chip):
-            return
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                workgroups = self.workgroups or config_int(k.func, "persistent", 0)
-                for forall in k.ops("scf.forall") if workgroups else []:
-                    if not rounds_problem(k, forall):
-                        set_int(forall, PERSISTENT, workgroups)
+        for k in tile_kernels(module, ctx.chip):
+            workgroups = self.workgroups or config_int(k.func, "persistent", 0)
+            for forall in k.ops("scf.forall") if workgroups else []:
+                if not rounds_problem(k, forall):
+                    set_int(forall, PERSISTENT, workgroups)

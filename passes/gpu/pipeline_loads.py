@@ -12,10 +12,7 @@ in all steps is written ``once``. Dropped, each step loads what it needs itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
@@ -25,23 +22,20 @@ from xcc.passes.gpu.pipeline.staging_rules import may_be_async
 
 
 @register_pass
-@dataclass(frozen=True)
 class PipelineLoads(Pass):
     """Gives loops stages, and says how the operands that they keep in shared memory are loaded."""
 
-    name: ClassVar[str] = "pipeline-loads"
     stages: int = 0             # of each loop; 0: as many as the kernel's schedule says
     asynchronous: bool = True   # copies, where the chip has them and the loads their form
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                stages = self.stages or config_int(k.func, "stages", 0)
-                for loop in k.ops("scf.for") if stages > 1 else []:
-                    staged = staged_tiles(k, loop)
-                    for _, t in staged:
-                        copied = self.asynchronous and t.slice and may_be_async(k, t.value, t.memory, t.stored)
-                        t.load = ASYNC if copied else REGISTERS if t.slice else ONCE
-                    if staged:
-                        write_staged(loop, staged)
-                        set_int(loop, STAGES, stages)
+        for k in tile_kernels(module, ctx.chip):
+            stages = self.stages or config_int(k.func, "stages", 0)
+            for loop in k.ops("scf.for") if stages > 1 else []:
+                staged = staged_tiles(k, loop)
+                for _, t in staged:
+                    copied = self.asynchronous and t.slice and may_be_async(k, t.value, t.memory, t.stored)
+                    t.load = ASYNC if copied else REGISTERS if t.slice else ONCE
+                if staged:
+                    write_staged(loop, staged)
+                    set_int(loop, STAGES, stages)

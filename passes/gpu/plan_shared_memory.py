@@ -12,10 +12,9 @@ nothing runs on, then the largest tiles are loaded in their step, then the loop 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Module, Operation, Value
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
@@ -27,20 +26,17 @@ from xcc.passes.gpu.vendor import warpgroup
 
 
 @register_pass
-@dataclass(frozen=True)
 class PlanSharedMemory(Pass):
     """Gives the tiles that pipelined loops keep in shared memory their slots there."""
 
-    name: ClassVar[str] = "plan-shared-memory"
     bytes: int = 0              # that a workgroup may use; 0: all that the chip has
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                ends: dict[Operation, int] = {}       # of the tiles of loops around others
-                for loop in k.ops("scf.for"):
-                    if STAGES in loop.attributes:
-                        ends[loop] = _plan(k, loop, _taken(loop, ends), self.bytes or ctx.chip.shared_bytes)
+        for k in tile_kernels(module, ctx.chip):
+            ends: dict[Operation, int] = {}       # of the tiles of loops around others
+            for loop in k.ops("scf.for"):
+                if STAGES in loop.attributes:
+                    ends[loop] = _plan(k, loop, _taken(loop, ends), self.bytes or ctx.chip.shared_bytes)
 
 
 def _taken(loop: Operation, ends: dict[Any, int]) -> int:

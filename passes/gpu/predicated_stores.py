@@ -14,9 +14,6 @@ Not where one of several threads stores what all of them hold: the branch spares
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
@@ -34,19 +31,15 @@ ACCESSES = (".load", ".store")
 
 
 @register_pass
-@dataclass(frozen=True)
 class PredicatedStores(Pass):
     """Takes the branches away from wide stores to global memory."""
 
-    name: ClassVar[str] = "predicated-stores"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for kernel in ops_where(module, lambda op: op.name == "gpu.func" and PRODUCT not in op.attributes):
-                if ops_where(kernel, lambda op: op.name == "gpu.shuffle"):
-                    for branch in ops_where(kernel, lambda op: op.name == "scf.if" and _only_stores(op)):
-                        with branch.location:
-                            _predicate(branch)
+        for kernel in ops_where(module, lambda op: op.name == "gpu.func" and PRODUCT not in op.attributes):
+            if ops_where(kernel, lambda op: op.name == "gpu.shuffle"):
+                for branch in ops_where(kernel, lambda op: op.name == "scf.if" and _only_stores(op)):
+                    with branch.location:
+                        _predicate(branch)
 
 
 def _only_stores(branch: Operation) -> bool:

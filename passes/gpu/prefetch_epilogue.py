@@ -11,10 +11,7 @@ dropped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
 from xcc.passes.gpu.layout.tile_ops import is_vector, owner, set_int, shape_of
@@ -28,23 +25,20 @@ OTHERS = 60     # registers of a thread that a loop needs besides its results an
 
 
 @register_pass
-@dataclass(frozen=True)
 class PrefetchEpilogue(Pass):
     """Loads what epilogues read during the last steps of the pipelined loops ahead of them."""
 
-    name: ClassVar[str] = "prefetch-epilogue"
     steps: int = 8              # of the loop, at most
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                for loop in k.ops("scf.for"):
-                    plan = LoadsAhead.of(k, loop)
-                    if plan is not None and plan.copied and _ends_apart(loop):
-                        count = Steps.of(loop).count
-                        steps = min(self.steps, plan.ahead if count is None else count - plan.slots)
-                        for read in _reads(k, loop, plan) if steps > 0 else []:
-                            set_int(read, PREFETCH, steps)
+        for k in tile_kernels(module, ctx.chip):
+            for loop in k.ops("scf.for"):
+                plan = LoadsAhead.of(k, loop)
+                if plan is not None and plan.copied and _ends_apart(loop):
+                    count = Steps.of(loop).count
+                    steps = min(self.steps, plan.ahead if count is None else count - plan.slots)
+                    for read in _reads(k, loop, plan) if steps > 0 else []:
+                        set_int(read, PREFETCH, steps)
 
 
 def _ends_apart(loop: Operation) -> bool:

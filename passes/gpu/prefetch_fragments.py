@@ -10,44 +10,33 @@ Dropped, they are read as they are needed, in the order that the code generator 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.thread.compute import AHEAD, FRAGMENTS, IN_TURN
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 NAMED = 256         # registers that an instruction can name
 OTHERS = 32         # of them for addresses
 
 
 @register_pass
-@dataclass(frozen=True)
 class PrefetchFragments(Pass):
     """Says of products by matrix instructions when they read their operands from shared memory."""
 
-    name: ClassVar[str] = "prefetch-fragments"
-
-    def acts_on(self, chip: Chip) -> bool:
-        return bool(chip.llvm_schedules)
+    def acts_on(self, chip: Chip | None) -> bool:
+        return chip is not None and bool(chip.llvm_schedules)
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        if not self.acts_on(ctx.chip):
-            return
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                for op in k.ops("vector.contract"):
-                    if k.product(op).instruction is None:
-                        continue
-                    if k.chip.reads_fragments_ahead:
-                        op.attributes[FRAGMENTS] = ir.StringAttr.get(AHEAD)
-                    elif _two_steps(k, op) > min(k.chip.vector_registers, NAMED) - OTHERS:
-                        op.attributes[FRAGMENTS] = ir.StringAttr.get(IN_TURN)
+        for k in tile_kernels(module, ctx.chip):
+            for op in k.ops("vector.contract"):
+                if k.product(op).instruction is None:
+                    continue
+                if k.chip.reads_fragments_ahead:
+                    op.attributes[FRAGMENTS] = ir.StringAttr.get(AHEAD)
+                elif _two_steps(k, op) > min(k.chip.vector_registers, NAMED) - OTHERS:
+                    op.attributes[FRAGMENTS] = ir.StringAttr.get(IN_TURN)
 
 
 def _two_steps(k: TileKernel, op: Operation) -> int:

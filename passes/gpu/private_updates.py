@@ -17,9 +17,8 @@ memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -37,25 +36,22 @@ _I, _F = arith_d.CmpIPredicate, arith_d.CmpFPredicate
 
 
 @register_pass
-@dataclass(frozen=True)
 class PrivateUpdates(Pass):
     """Lets workgroups update copies of small buffers in shared memory."""
 
-    name: ClassVar[str] = "private-updates"
     bytes: int = 0              # of a copy; 0: as many as the kernel's schedule says, no copies where it says none
     workgroups: int = 0         # that compute all iterations; 0: as many as the kernel's schedule says
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                room = self.bytes or config_int(k.func, "private", 0)
-                workgroups = self.workgroups or config_int(k.func, "persistent", 0)
-                for forall in k.ops("scf.forall") if room and workgroups else []:
-                    updates = updated_only(forall)
-                    if updates and not ops_where(forall, lambda o: o.name in ("vector.contract", "memref.alloc")):
-                        with forall.location:
-                            _Workgroups(forall, k.threads, workgroups).emit(updates, room // len(updates))
-                            forall.erase()
+        for k in tile_kernels(module, ctx.chip):
+            room = self.bytes or config_int(k.func, "private", 0)
+            workgroups = self.workgroups or config_int(k.func, "persistent", 0)
+            for forall in k.ops("scf.forall") if room and workgroups else []:
+                updates = updated_only(forall)
+                if updates and not ops_where(forall, lambda o: o.name in ("vector.contract", "memref.alloc")):
+                    with forall.location:
+                        _Workgroups(forall, k.threads, workgroups).emit(updates, room // len(updates))
+                        forall.erase()
 
 
 class _Workgroups:

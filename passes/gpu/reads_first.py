@@ -12,18 +12,13 @@ norm 49.0 either way. (Where LLVM orders the instructions it was not measured.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
 from xcc._mlir import Block, Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import LAYOUT, owner, walk, words
 from xcc.passes.walk import ops_where
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["ReadsFirst"]
 
@@ -33,18 +28,13 @@ READ, REDUCTION = "vector.transfer_read", "vector.multi_reduction"
 
 
 @register_pass
-@dataclass(frozen=True)
 class ReadsFirst(Pass):
     """Moves reads ahead of the reductions that they do not depend on, on chips whose loads wait at barriers."""
 
-    name: ClassVar[str] = "reads-first"
-
-    def acts_on(self, chip: Chip) -> bool:
-        return bool(chip.loads_wait_at_barriers)
+    def acts_on(self, chip: Chip | None) -> bool:
+        return chip is not None and bool(chip.loads_wait_at_barriers)
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        if ctx.chip is None or not self.acts_on(ctx.chip):
-            return
         for forall in ops_where(module, lambda op: op.name == "scf.forall"):
             _move(forall.regions[0].blocks[0])
 

@@ -15,9 +15,7 @@ behind the last step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -35,19 +33,15 @@ CHEAP = ("arith.", "vector.create_mask", "vector.broadcast", "vector.step", "vec
 
 
 @register_pass
-@dataclass(frozen=True)
 class RotateLoads(Pass):
     """Starts the loads of loops a step ahead, in registers, where the schedule gives them stages."""
 
-    name: ClassVar[str] = "rotate-loads"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                for loop in list(k.ops("scf.for")) if config_int(k.func, "stages", 0) > 1 else []:
-                    reads = _early(k, loop)
-                    if reads:
-                        _rotate(loop, reads)
+        for k in tile_kernels(module, ctx.chip):
+            for loop in list(k.ops("scf.for")) if config_int(k.func, "stages", 0) > 1 else []:
+                reads = _early(k, loop)
+                if reads:
+                    _rotate(loop, reads)
 
 
 def _early(k: TileKernel, loop: Operation) -> dict[Operation, list[Operation]]:

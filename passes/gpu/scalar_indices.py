@@ -11,9 +11,6 @@ coordinate is inside, the clamp changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import ACCESSES
@@ -27,18 +24,14 @@ UNSIGNED_LESS = 6       # arith.cmpi
 
 
 @register_pass
-@dataclass(frozen=True)
 class ScalarIndices(Pass):
     """Index vectors become scalars where accesses use them; clamps behind a test of the same bounds are dropped."""
-
-    name: ClassVar[str] = "scalar-indices"
 
     def run(self, module: Module, ctx: PassContext) -> None:
         accesses = ops_where(module, lambda op: op.name in ACCESSES)
         scalars = _Scalars()
-        with module.context, ir.Location.unknown():
-            for op in accesses:
-                _access(op, scalars)
+        for op in accesses:
+            _access(op, scalars)
 
 
 def _access(op: Operation, scalars: _Scalars) -> None:

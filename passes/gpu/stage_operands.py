@@ -15,8 +15,7 @@ operand is held in registers, and goes through shared memory anew in each step w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -37,18 +36,15 @@ NAMED = 256             # registers that an instruction can name
 
 
 @register_pass
-@dataclass(frozen=True)
 class StageOperands(Pass):
     """Chooses the operands of products that loops keep in shared memory, and their layouts there."""
 
-    name: ClassVar[str] = "stage-operands"
     kept: bool = True           # also those made before the loop
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                for loop in k.ops("scf.for") if config_int(k.func, "stages", 0) > 1 else []:
-                    write_staged(loop, list(_operands(k, loop, self.kept).items()))
+        for k in tile_kernels(module, ctx.chip):
+            for loop in k.ops("scf.for") if config_int(k.func, "stages", 0) > 1 else []:
+                write_staged(loop, list(_operands(k, loop, self.kept).items()))
 
 
 def _operands(k: TileKernel, loop: Operation, kept: bool) -> dict[Value, StagedTile]:

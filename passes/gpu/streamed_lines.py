@@ -15,9 +15,6 @@ The second address is that of the store, moved: one of the load's own would hold
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
 from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, ir, owner_op
 from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -26,9 +23,7 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes, is_vector, owner
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.linalg.kernel.domain import volume
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["StreamedLines"]
 
@@ -42,22 +37,16 @@ RELEASE = ("{.reg .pred first; .reg .b64 place, low; sub.s64 place, $0, $1; add.
 
 
 @register_pass
-@dataclass(frozen=True)
 class StreamedLines(Pass):
     """Cache hints for large arguments of kernels without products, on chips that gain by them."""
 
-    name: ClassVar[str] = "streamed-lines"
-
-    def acts_on(self, chip: Chip) -> bool:
-        return bool(chip.line_priority)
+    def acts_on(self, chip: Chip | None) -> bool:
+        return chip is not None and bool(chip.line_priority)
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        if ctx.chip is None or not self.acts_on(ctx.chip):
-            return
-        with module.context, ir.Location.unknown():
-            for kernel in nvvm_kernels(module):
-                if PRODUCT not in kernel.attributes:
-                    _hint(kernel, ctx.chip.l2_bytes // SHARE)
+        for kernel in nvvm_kernels(module):
+            if PRODUCT not in kernel.attributes:
+                _hint(kernel, ctx.chip.l2_bytes // SHARE)
 
 
 def _hint(kernel: Operation, least: int) -> None:

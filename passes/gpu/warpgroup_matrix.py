@@ -13,9 +13,6 @@ sums wrap. `types` of both names the elements of A and B.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Attribute, Module, Operation, Value, arith_d, ir, memref_d, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -30,11 +27,8 @@ NAMES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "ui8": "u8"}
 
 
 @register_pass
-@dataclass(frozen=True)
 class WarpgroupMatrix(Pass):
     """Writes ``xtg.wgmma``, ``xtg.wgmma_wait`` and ``xtg.mma`` as inline assembly."""
-
-    name: ClassVar[str] = "warpgroup-matrix"
 
     def run(self, module: Module, ctx: PassContext) -> None:
         for op in ops_where(module, lambda op: op.name in _WRITE):

@@ -12,7 +12,6 @@ missing. Dropped, all steps ask.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xcc._mlir import Module, ir
@@ -24,16 +23,14 @@ from xcc.passes.gpu.pipeline.whole_steps import WHOLE, WholeSteps
 
 
 @register_pass
-@dataclass(frozen=True)
 class WholeStepsApart(Pass):
     """Lets the whole steps of loops whose number of steps the run knows have a loop of their own."""
 
     name: ClassVar[str] = "whole-steps"
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for k in tile_kernels(module, ctx.chip):
-                for loop in k.ops("scf.for"):
-                    plan = LoadsAhead.of(k, loop)
-                    if plan is not None and not plan.held and Steps.of(loop).count is None and WholeSteps.of(loop):
-                        loop.attributes[WHOLE] = ir.UnitAttr.get()
+        for k in tile_kernels(module, ctx.chip):
+            for loop in k.ops("scf.for"):
+                plan = LoadsAhead.of(k, loop)
+                if plan is not None and not plan.held and Steps.of(loop).count is None and WholeSteps.of(loop):
+                    loop.attributes[WHOLE] = ir.UnitAttr.get()

@@ -24,8 +24,8 @@ value that a block gives is copied where it lies elsewhere than it is wanted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,8 @@ from xcc.passes.host.lowering.main_attributes import bounds_of, name_of_place
 from xcc.passes.host.lowering.program_ops import write_program
 from xcc.passes.host.lowering.value_buffers import ValueBuffers, dtype_of
 from xcc.passes.host.placement.places import AT_LOAD, main_of, terminator
-from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
+from xcc.passes.xt.graph.op_graph import IN_PLACE
+from xcc.passes.xt.graph.rewrite import name_of
 from xcc.passes.xt.sizes.equal_dims import EQUAL, equal_dims
 from xcc.runtime.program import (
     BindSymbol,
@@ -60,22 +61,18 @@ from xcc.weights import WeightStore
 
 
 @register_pass
-@dataclass(frozen=True)
 class LowerMain(Pass):
     """Turns @main into the host program, of ``host`` ops, one a statement of :mod:`xcc.runtime.program`. Constants that
     kernels read from memory become weights."""
 
-    name: ClassVar[str] = "lower-main"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            main = main_of(module)
-            lowering = _Lowering(WeightStore() if ctx.weights is None else ctx.weights)
-            program = lowering.function(main, bounds_of(module))
-            write_program(main, replace(program, equal=equal_dims(module, program.symbols)))
-            for name in ("xt.dims", EQUAL):
-                if name in module.operation.attributes:
-                    del module.operation.attributes[name]
+        main = main_of(module)
+        lowering = _Lowering(WeightStore() if ctx.weights is None else ctx.weights)
+        program = lowering.function(main, bounds_of(module))
+        write_program(main, replace(program, equal=equal_dims(module, program.symbols)))
+        for name in ("xt.dims", EQUAL):
+            if name in module.operation.attributes:
+                del module.operation.attributes[name]
 
 
 class _Lowering(ValueBuffers):
@@ -139,7 +136,7 @@ class _Lowering(ValueBuffers):
     def statements(self, block: Block) -> list[Statement]:
         out: list[Statement] = []
         for op in list(block.operations)[:-1]:
-            name = short_name(op.operation)
+            name = name_of(op.operation)
             if name not in _LOWER:
                 raise CompilerBug(f"{op.operation.name} in @main after kernels were formed, at {op.location}")
             out += _LOWER[name](self, op.operation)
@@ -248,7 +245,7 @@ class _Lowering(ValueBuffers):
 
     def collective(self, op: Operation) -> list[Statement]:
         """What ranks do together, along the first dim: parts lie one behind the other."""
-        name, a = short_name(op), xt.attrs_of(op)
+        name, a = name_of(op), xt.attrs_of(op)
         if any(getattr(a, d, 0) for d in ("dim", "split", "concat")):
             raise CompilerBug(f"xt.{name} along an inner dim in @main after kernels were formed, at {op.location}")
         return [statement_of(name, a, self.buffer_of[op.operands[0]], self.target(op.results[0]))]

@@ -7,9 +7,6 @@ Those that read weights alone, and make no more than memory is worth. Dropped, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.places import AT_LOAD
@@ -17,13 +14,9 @@ from xcc.passes.xt.graph.load_time import made_at_load
 
 
 @register_pass
-@dataclass(frozen=True)
 class MarkLoadTime(Pass):
     """Marks the dispatches of @main that run once, when the model is loaded, with ``host.at_load``."""
 
-    name: ClassVar[str] = "mark-load-time"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in made_at_load(module):
-                op.attributes[AT_LOAD] = ir.UnitAttr.get()
+        for op in made_at_load(module):
+            op.attributes[AT_LOAD] = ir.UnitAttr.get()

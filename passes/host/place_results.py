@@ -11,8 +11,6 @@ Dropped, every result has memory of its own, and what a block gives is copied.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Block, Module, Operation, Value, owner_op
 from xcc.dialects import xt
@@ -28,26 +26,23 @@ from xcc.passes.host.placement.places import (
     terminator,
 )
 from xcc.passes.xt.graph.load_time import view_root
-from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
+from xcc.passes.xt.graph.op_graph import IN_PLACE
+from xcc.passes.xt.graph.rewrite import name_of
 
 
 @register_pass
-@dataclass(frozen=True)
 class PlaceResults(Pass):
     """Says of each result in @main where it lies, with ``host.places``: in memory of its own, where a result of its
     block lies, or where an operand does."""
 
-    name: ClassVar[str] = "place-results"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            main = main_of(module)
-            block = main.regions[0].blocks[0]
-            updated = xt.updated_arguments(main)
-            decided: list[tuple[Operation, list[Place]]] = []
-            _Block(block, decided).run({i: None if n is None else block.arguments[n] for i, n in enumerate(updated)})
-            for op, places in decided:      # at the end: an op with another attribute is another key of a dict
-                set_places(op, places)
+        main = main_of(module)
+        block = main.regions[0].blocks[0]
+        updated = xt.updated_arguments(main)
+        decided: list[tuple[Operation, list[Place]]] = []
+        _Block(block, decided).run({i: None if n is None else block.arguments[n] for i, n in enumerate(updated)})
+        for op, places in decided:      # at the end: an op with another attribute is another key of a dict
+            set_places(op, places)
 
 
 class _Block:
@@ -91,7 +86,7 @@ class _Block:
         return found, root
 
     def _op(self, op: Operation) -> None:
-        kind, blocks = short_name(op), [r.blocks[0] for r in op.regions]
+        kind, blocks = name_of(op), [r.blocks[0] for r in op.regions]
         carried = len(xt.grouped_operands(op)[0]) if kind in ("scan", "while") else 0
         if len(op.results) and has_places(op):
             held = 1 if kind == "dispatch" and IN_PLACE in op.attributes else carried

@@ -11,10 +11,7 @@ made in one go. It needs one product with an f32 result of the kernel's own shap
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.evaluate.depth_blocks import blocked_product
 from xcc.passes.linalg.kernel.kernel_reader import read
@@ -22,16 +19,13 @@ from xcc.passes.linalg.schedule.decisions import DEPTH, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class BlockDepth(Pass):
     """Cuts long sums of products into blocks, where the schedule wishes it."""
 
-    name: ClassVar[str] = "block-depth"
     steps: int = 0      # of a block; 0: as many as the schedule says
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                steps = self.steps or schedule.cpu.depth
-                if steps:
-                    decide(blocked_product(read(function), steps)[0].operation, DEPTH, steps)
+        for function, schedule in scheduled(module):
+            steps = self.steps or schedule.cpu.depth
+            if steps:
+                decide(blocked_product(read(function), steps)[0].operation, DEPTH, steps)

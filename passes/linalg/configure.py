@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.options import CompileOptions
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -18,7 +15,6 @@ from xcc.targets.folders import part
 
 
 @register_pass
-@dataclass(frozen=True)
 class Configure(Pass):
     """Chooses tile sizes: the tuning database's, else strategy(kernel, chip). A config that is there already is kept.
 
@@ -28,7 +24,6 @@ class Configure(Pass):
         otherwise.
     """
 
-    name: ClassVar[str] = "configure"
     target: str = ""
     tuned: bool = True
     smaller: int = 0
@@ -41,16 +36,15 @@ class Configure(Pass):
         few_rows = getattr(strategy, "few_rows", None)
         path = ctx.options.tuning if ctx.options is not None else ""
         entries = database(target, path) if self.tuned else Database()
-        with module.context, ir.Location.unknown():
-            for function in list(module.body.operations):
-                attributes = function.operation.attributes
-                if function.operation.name != "func.func" or "xt.kernel" not in attributes \
-                        or "xcc.loops" in attributes or "xcc.config" in attributes:
-                    continue
-                kernel = read(function)
-                chip = ctx.chip.name if ctx.chip is not None else ""
-                schedule = smaller(entries.find(chip, kernel) or strategy.configure(kernel, ctx.chip), self.smaller)
-                function.attributes["xcc.config"] = schedule.to_attr()
-                few = few_rows(kernel, schedule, ctx.chip) if few_rows is not None and PART not in attributes else None
-                if few is not None:
-                    by_size(function, few.rows, few.limit, smaller(few.schedule, self.smaller))
+        for function in list(module.body.operations):
+            attributes = function.operation.attributes
+            if function.operation.name != "func.func" or "xt.kernel" not in attributes \
+                    or "xcc.loops" in attributes or "xcc.config" in attributes:
+                continue
+            kernel = read(function)
+            chip = ctx.chip.name if ctx.chip is not None else ""
+            schedule = smaller(entries.find(chip, kernel) or strategy.configure(kernel, ctx.chip), self.smaller)
+            function.attributes["xcc.config"] = schedule.to_attr()
+            few = few_rows(kernel, schedule, ctx.chip) if few_rows is not None and PART not in attributes else None
+            if few is not None:
+                by_size(function, few.rows, few.limit, smaller(few.schedule, self.smaller))

@@ -14,23 +14,17 @@ Left out, the loop is over chunks of rows and of columns, in the schedule's orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import PARTS, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class DealRows(Pass):
     """Deals the rows of a matrix out to parts, where the schedule wishes it."""
 
-    name: ClassVar[str] = "deal-rows"
     parts: int = 0      # 0: as many as the schedule says
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                decide(function, PARTS, self.parts or schedule.cpu.parts)
+        for function, schedule in scheduled(module):
+            decide(function, PARTS, self.parts or schedule.cpu.parts)

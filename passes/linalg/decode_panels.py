@@ -14,10 +14,7 @@ of which `tile` makes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.domain import contraction_of
 from xcc.passes.linalg.kernel.kernel_reader import read
@@ -26,19 +23,16 @@ from xcc.passes.linalg.schedule.decisions import DECODED, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class DecodePanels(Pass):
     """Has panels decoded into memory, where the schedule wishes it and a product decodes its right operand."""
 
-    name: ClassVar[str] = "decode-panels"
     always: bool = False        # also where the schedule does not wish it
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                if not (self.always or schedule.cpu.decoded):
-                    continue
-                kernel = read(function)
-                product = contraction_of(kernel)
-                if product is not None and decoded_operand(kernel) is not None:
-                    decide(product.operation, DECODED, True)
+        for function, schedule in scheduled(module):
+            if not (self.always or schedule.cpu.decoded):
+                continue
+            kernel = read(function)
+            product = contraction_of(kernel)
+            if product is not None and decoded_operand(kernel) is not None:
+                decide(product.operation, DECODED, True)

@@ -13,10 +13,7 @@ the result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.domain import contraction_of
 from xcc.passes.linalg.kernel.kernel_reader import read
@@ -25,18 +22,15 @@ from xcc.passes.linalg.schedule.decisions import STRIPS, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class EpilogueStrips(Pass):
     """Has epilogues of products walk strips, where the schedule wishes it."""
 
-    name: ClassVar[str] = "epilogue-strips"
     rows: int = 0       # of a strip; 0: as many as the schedule says
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                rows = self.rows or schedule.cpu.strips
-                kernel = read(function) if rows else None
-                product = contraction_of(kernel) if kernel is not None else None
-                if kernel is not None and product is not None and product_in_strips(kernel) is not None:
-                    decide(product.operation, STRIPS, rows)
+        for function, schedule in scheduled(module):
+            rows = self.rows or schedule.cpu.strips
+            kernel = read(function) if rows else None
+            product = contraction_of(kernel) if kernel is not None else None
+            if kernel is not None and product is not None and product_in_strips(kernel) is not None:
+                decide(product.operation, STRIPS, rows)

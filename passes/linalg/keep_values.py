@@ -11,26 +11,19 @@ out, each tile computes what it needs of the value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.schedule.decisions import keep, op_number, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class KeepValues(Pass):
     """Has chunks keep values, where the schedule wishes it."""
 
-    name: ClassVar[str] = "keep-values"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                if schedule.cpu.kept:
-                    kernel = read(function)
-                    for kept in schedule.cpu.kept:
-                        keep(op_number(kernel, kept.op), kept)
+        for function, schedule in scheduled(module):
+            if schedule.cpu.kept:
+                kernel = read(function)
+                for kept in schedule.cpu.kept:
+                    keep(op_number(kernel, kept.op), kept)

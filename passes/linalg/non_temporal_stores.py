@@ -11,23 +11,17 @@ go through the caches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import STREAM, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class NonTemporalStores(Pass):
     """Has results written past the caches, where the schedule wishes it."""
 
-    name: ClassVar[str] = "non-temporal-stores"
     always: bool = False        # also where the schedule does not wish it
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                decide(function, STREAM, self.always or schedule.cpu.stream)
+        for function, schedule in scheduled(module):
+            decide(function, STREAM, self.always or schedule.cpu.stream)

@@ -15,10 +15,7 @@ is an argument and that nothing else reads; with ``xcc.depth`` a block of steps 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.kernel.right_columns import columns_packed
@@ -26,15 +23,12 @@ from xcc.passes.linalg.schedule.decisions import COLUMNS, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class PackColumns(Pass):
     """Packs columns of right operands, where the schedule wishes it."""
 
-    name: ClassVar[str] = "pack-columns"
     always: bool = False        # also where the schedule does not wish it
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                if self.always or schedule.cpu.columns:
-                    decide(columns_packed(read(function)).op.operation, COLUMNS, True)
+        for function, schedule in scheduled(module):
+            if self.always or schedule.cpu.columns:
+                decide(columns_packed(read(function)).op.operation, COLUMNS, True)

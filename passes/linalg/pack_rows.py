@@ -14,10 +14,7 @@ that is an argument and that nothing else reads, and chunks of rows; with ``xcc.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.evaluate.staged_rows import packed_product
 from xcc.passes.linalg.kernel.kernel_reader import read
@@ -25,14 +22,10 @@ from xcc.passes.linalg.schedule.decisions import PACKED, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class PackRows(Pass):
     """Packs rows of left operands, where the schedule wishes it."""
 
-    name: ClassVar[str] = "pack-rows"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                if schedule.cpu.staged:
-                    decide(packed_product(read(function)).operation, PACKED, True)
+        for function, schedule in scheduled(module):
+            if schedule.cpu.staged:
+                decide(packed_product(read(function)).operation, PACKED, True)

@@ -13,24 +13,17 @@ chunk.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.schedule.decisions import PARKED, decide, op_number, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class ParkValues(Pass):
     """Has dear values parked, where the schedule wishes it."""
 
-    name: ClassVar[str] = "park-values"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                if schedule.cpu.park >= 0:
-                    decide(op_number(read(function), schedule.cpu.park).operation, PARKED, True)
+        for function, schedule in scheduled(module):
+            if schedule.cpu.park >= 0:
+                decide(op_number(read(function), schedule.cpu.park).operation, PARKED, True)

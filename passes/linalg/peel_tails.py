@@ -14,23 +14,17 @@ on the left; left out, every tile is masked (predication), as on the right.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import PEELED, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class PeelTails(Pass):
     """Has the last tiles peeled, where the schedule wishes it."""
 
-    name: ClassVar[str] = "peel-tails"
     always: bool = False        # also where the schedule wishes for masks
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                decide(function, PEELED, self.always or schedule.tail == "peel")
+        for function, schedule in scheduled(module):
+            decide(function, PEELED, self.always or schedule.tail == "peel")

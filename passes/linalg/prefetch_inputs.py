@@ -10,23 +10,17 @@ argument that is read at the result's coordinates. Left out, the processor finds
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import AHEAD, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class PrefetchInputs(Pass):
     """Has arguments prefetched, where the schedule wishes it."""
 
-    name: ClassVar[str] = "prefetch-inputs"
     elements: int = 0   # ahead; 0: as many as the schedule says
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                decide(function, AHEAD, self.elements or schedule.cpu.ahead)
+        for function, schedule in scheduled(module):
+            decide(function, AHEAD, self.elements or schedule.cpu.ahead)

@@ -9,10 +9,7 @@ further on, and of a part of the next panel, which ``xcc.shares`` tiles of rows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.evaluate.fetch_ahead import packed_input
 from xcc.passes.linalg.kernel.kernel import is_packed
@@ -22,22 +19,19 @@ from xcc.passes.linalg.schedule.decisions import COLUMNS, PREFETCH, SHARES, deci
 
 
 @register_pass
-@dataclass(frozen=True)
 class PrefetchPanels(Pass):
     """Has packed operands of products prefetched, where the schedule wishes it."""
 
-    name: ClassVar[str] = "prefetch-panels"
     rows: int = 0       # ahead; 0: as many as the schedule says
     shares: int = 0     # of the next panel; 0: as many as the schedule says
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                rows, shares = self.rows or schedule.cpu.prefetch, self.shares or schedule.cpu.shares
-                for op in read(function).ops if rows or shares else ():
-                    if not op.is_reduction:
-                        continue
-                    if product_operands(op) is not None and any(t.arg >= 0 and is_packed(a) for t, a in op.inputs):
-                        decide(op.operation, PREFETCH, rows)
-                    if packed_input(op) is not None or COLUMNS in op.operation.attributes:
-                        decide(op.operation, SHARES, shares)
+        for function, schedule in scheduled(module):
+            rows, shares = self.rows or schedule.cpu.prefetch, self.shares or schedule.cpu.shares
+            for op in read(function).ops if rows or shares else ():
+                if not op.is_reduction:
+                    continue
+                if product_operands(op) is not None and any(t.arg >= 0 and is_packed(a) for t, a in op.inputs):
+                    decide(op.operation, PREFETCH, rows)
+                if packed_input(op) is not None or COLUMNS in op.operation.attributes:
+                    decide(op.operation, SHARES, shares)

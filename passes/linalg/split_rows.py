@@ -19,23 +19,17 @@ behind the outputs (``xcc.scratch``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import SPLITS, decide, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitRows(Pass):
     """Has rows reduced in parts, where the schedule wishes it."""
 
-    name: ClassVar[str] = "split-rows"
     parts: int = 0      # at most; 0: as many as the schedule says
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                decide(function, SPLITS, self.parts or schedule.gpu.splits)
+        for function, schedule in scheduled(module):
+            decide(function, SPLITS, self.parts or schedule.gpu.splits)

@@ -19,9 +19,6 @@ on the left; left out, each tile is a workgroup's, as on the right. The workspac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -29,18 +26,15 @@ from xcc.passes.linalg.schedule.decisions import STREAMED, scheduled
 
 
 @register_pass
-@dataclass(frozen=True)
 class StreamK(Pass):
     """Cuts the last tiles of products along their sums, where the schedule wishes it."""
 
-    name: ClassVar[str] = "stream-k"
     tiles: tuple[int, ...] = ()     # how many, and for how many workgroups; empty: as the schedule says
 
     def run(self, module: Module, ctx: PassContext) -> None:
         if len(self.tiles) not in (0, 2):
             raise UserError(f"pass '{self}': tiles are two numbers, of tiles and of workgroups")
-        with module.context, ir.Location.unknown():
-            for function, schedule in scheduled(module):
-                streamed = self.tiles or schedule.gpu.streamed
-                if streamed:
-                    function.attributes[STREAMED] = ir.DenseI64ArrayAttr.get(list(streamed))
+        for function, schedule in scheduled(module):
+            streamed = self.tiles or schedule.gpu.streamed
+            if streamed:
+                function.attributes[STREAMED] = ir.DenseI64ArrayAttr.get(list(streamed))

@@ -18,9 +18,6 @@ dims are ``xt.scratch_dims``, their bytes ``xcc.scratch``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, func_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read
@@ -29,19 +26,15 @@ from xcc.passes.linalg.schedule.schedule import Schedule
 
 
 @register_pass
-@dataclass(frozen=True)
 class Tile(Pass):
     """Turns every configured linalg kernel into a tile program."""
 
-    name: ClassVar[str] = "tile"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function in list(module.body.operations):
-                if function.operation.name == "func.func" and "xcc.config" in function.attributes \
-                        and "xcc.tiles" not in function.attributes:
-                    lossy = ctx.options is not None and ctx.options.precision == "tf32"
-                    tile_kernel(function, module, lossy)
+        for function in list(module.body.operations):
+            if function.operation.name == "func.func" and "xcc.config" in function.attributes \
+                    and "xcc.tiles" not in function.attributes:
+                lossy = ctx.options is not None and ctx.options.precision == "tf32"
+                tile_kernel(function, module, lossy)
 
 
 def tile_kernel(function: Operation, module: Module, lossy: bool = False) -> None:

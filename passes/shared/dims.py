@@ -1,4 +1,4 @@
-"""Symbolic dimensions as index arithmetic in the IR."""
+"""Symbolic dimensions as index arithmetic in the IR, and powers of two of sizes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from xcc.passes.shared.values import index, op
 from xcc.symbolic import Dim, Expr, bare_symbol, parse
 
 _CALLS = {"floordiv": "arith.floordivsi", "truncdiv": "arith.divsi", "max": "arith.maxsi", "min": "arith.minsi"}
+
+
+def pow2_above(n: int) -> int:
+    """The least power of two that is not below `n`."""
+    return 1 << max(0, n - 1).bit_length()
 
 
 def emit_dim(dim: Dim, symbols: Mapping[str, Value], natural: bool = False) -> Value:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Type, Value, ir
 from xcc.passes.shared.values import op, splat_constant
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 SCALE = "xcc.scale"     # (x, n in f32, n in i32) -> x * 2**n; only inside expand-math, and from there to unroll-vectors
 LOOKUP = "xcc.lookup"   # (n in i32) {table of 16 f32} -> table[n modulo 16]; as SCALE, on chips that have one

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["ROWS_PART", "STACK", "TURNED", "panel_steps"]
 

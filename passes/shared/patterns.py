@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import Operation, Value, ir, maker
 
-__all__ = ["only_user", "product", "splat_of"]
+__all__ = ["int_constant", "only_user", "product", "splat_of"]
 
 
 def only_user(op: Operation, name: str) -> Operation | None:
@@ -15,8 +15,8 @@ def only_user(op: Operation, name: str) -> Operation | None:
 
 def product(value: Value) -> tuple[Value, float] | None:
     """(x, c) of a product of x and a constant."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is None or op.name != "arith.mulf":
+    op = maker(value, "arith.mulf")
+    if op is None:
         return None
     for x, c in (list(op.operands), list(op.operands)[::-1]):
         if (factor := splat_of(c)) is not None:
@@ -24,10 +24,17 @@ def product(value: Value) -> tuple[Value, float] | None:
     return None
 
 
+def int_constant(value: Value) -> int | None:
+    """The number that a scalar constant of integers is."""
+    op = maker(value, "arith.constant")
+    attr = None if op is None else op.attributes["value"]
+    return int(attr.value) if isinstance(attr, ir.IntegerAttr) else None
+
+
 def splat_of(value: Value) -> float | None:
     """The number that all elements of a constant are."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is None or op.name != "arith.constant":
+    op = maker(value, "arith.constant")
+    if op is None:
         return None
     attr = op.attributes["value"]
     if isinstance(attr, ir.DenseElementsAttr):

@@ -9,17 +9,14 @@ What the program says itself in ``xcc.config`` stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.dims import pow2_above
 from xcc.passes.walk import ops_where
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
@@ -36,21 +33,14 @@ MOST_STAGES = 6     # likewise of warpgroups, whose products run on into the nex
 
 
 @register_pass
-@dataclass(frozen=True)
 class ConfigureTile(Pass):
     """Chooses threads and stages for tile programs that do not say them."""
 
-    name: ClassVar[str] = "configure-tile"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        warp = getattr(ctx.chip, "warp", 0)
-        if not warp:
-            return
-        with module.context, ir.Location.unknown():
-            for func in tile_d.programs_in(module):
-                _configure(func.operation, ctx.chip)
+        for func in tile_d.programs_in(module):
+            _configure(func.operation, ctx.chip)
 
-    def acts_on(self, chip: Any) -> bool:
+    def acts_on(self, chip: Chip | None) -> bool:
         return bool(getattr(chip, "warp", 0))
 
 
@@ -63,7 +53,7 @@ def _configure(func: Operation, chip: Chip) -> None:
         chosen = _warpgroups(products, chip)
     elif products:
         sums = max(prod(ir.VectorType(op.results[0].type).shape) for op in products)
-        chosen["threads"] = min(256, max(128, _power(sums // PRODUCT)))
+        chosen["threads"] = min(256, max(128, pow2_above(sums // PRODUCT)))
         chosen["stages"] = max(2, min(STAGES if chip.has_async_copies else 2,
                                       chip.shared_bytes // max(map(_step_bytes, products))))
     else:
@@ -87,10 +77,10 @@ def _configure(func: Operation, chip: Chip) -> None:
 def _threads(func: Operation, elements: int, chip: Chip) -> int:
     """Of an instance without products, whose largest tile has so many elements."""
     if not ops_where(func, lambda op: op.name == "tile.reduce"):
-        return min(MOST, max(chip.warp, _power(elements // ROW)))
+        return min(MOST, max(chip.warp, pow2_above(elements // ROW)))
     if elements <= chip.warp * REDUCED:
         return chip.warp
-    return min(MOST_REDUCING, _power(elements // SHARED))
+    return min(MOST_REDUCING, pow2_above(elements // SHARED))
 
 
 def _warpgroups(products: list[Operation], chip: Chip) -> dict[str, int]:
@@ -134,8 +124,3 @@ def _multiplied(value: Value, block: Block) -> bool:
     op = value.owner.operation
     return op.name == "tile.contract" or op.name.startswith(("arith.", "math.")) \
         and any(_multiplied(v, block) for v in op.operands)
-
-
-def _power(n: int) -> int:
-    """The power of two at or above n."""
-    return 1 << max(0, n - 1).bit_length()

@@ -15,17 +15,15 @@ L2 cache has both operands. It needs a loop of nothing but one product, whose op
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Attribute, Block, Module, Operation, Value, arith_d, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import index
 from xcc.passes.walk import ops_where
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 MOST_STEPS = 512
 L2_PART = 4
@@ -34,22 +32,17 @@ Wider = dict[Any, int]      # the dim along which the tile that an operation mak
 
 
 @register_pass
-@dataclass(frozen=True)
 class DeepenProducts(Pass):
     """Takes several steps of a product's loop at a time."""
 
-    name: ClassVar[str] = "deepen-products"
     steps: int = 0      # of the multiplication, a turn; 0: as many as the L2 cache has room for
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        if not self.acts_on(ctx.chip):
-            return
-        with module.context, ir.Location.unknown():
-            for func in tile_d.programs_in(module):
-                for loop in ops_where(func, lambda op: op.name == "scf.for"):
-                    self._deepen(loop, ctx.chip.l2_bytes if ctx.chip else _L2)
+        for func in tile_d.programs_in(module):
+            for loop in ops_where(func, lambda op: op.name == "scf.for"):
+                self._deepen(loop, ctx.chip.l2_bytes if ctx.chip else _L2)
 
-    def acts_on(self, chip: Chip) -> bool:
+    def acts_on(self, chip: Chip | None) -> bool:
         return chip is None or not chip.has_threads
 
     def _deepen(self, loop: Operation, l2_bytes: int) -> None:
@@ -78,7 +71,7 @@ def _product_loop(loop: Operation) -> tuple[Operation, Wider] | None:
     rank = ir.VectorType(lhs.type).rank
     wider: Wider = {}
     if acc != block.arguments[1] or not _used_once(acc) or not _used_once(products[0].results[0]) \
-            or _constant(loop.operands[2]) != ir.VectorType(lhs.type).shape[-1] \
+            or int_constant(loop.operands[2]) != ir.VectorType(lhs.type).shape[-1] \
             or not _lengthen(lhs, rank - 1, block, wider) or not _lengthen(rhs, rank - 2, block, wider):
         return None
     others = [o for o in body if o not in wider and o != products[0]]
@@ -120,14 +113,7 @@ def _used_once(value: Value) -> bool:
 def _outside(value: Value, block: Block) -> bool:
     if isinstance(value.owner, ir.Block):
         return bool(value.owner != block)
-    return value.owner.operation.block != block or _constant(value) is not None
-
-
-def _constant(value: Value) -> int | None:
-    if isinstance(value.owner, ir.Block) or value.owner.operation.name != "arith.constant":
-        return None
-    attribute = value.owner.operation.attributes["value"]
-    return int(ir.IntegerAttr(attribute).value) if isinstance(value.type, ir.IndexType) else None
+    return value.owner.operation.block != block or int_constant(value) is not None
 
 
 def _scalar(op: Operation) -> bool:

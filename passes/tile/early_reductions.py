@@ -14,9 +14,6 @@ stack by `retile`; what is reduced ahead of the store need not be. Left out, suc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.tile.lowering.function import BLOCKS
@@ -25,11 +22,8 @@ from xcc.passes.walk import ops_where
 
 
 @register_pass
-@dataclass(frozen=True)
 class EarlyReductions(Pass):
     """Moves reductions ahead of stores."""
-
-    name: ClassVar[str] = "early-reductions"
 
     def run(self, module: Module, ctx: PassContext) -> None:
         for func in module.body.operations:

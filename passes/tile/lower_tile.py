@@ -15,24 +15,17 @@ UserError. """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.tile.lowering.function import lower_function
 
 
 @register_pass
-@dataclass(frozen=True)
 class LowerTile(Pass):
     """Makes block-level vectors on memrefs, inside a scf.forall, of the programs of the tile dialect."""
 
-    name: ClassVar[str] = "lower-tile"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for func in tile_d.programs_in(module):
-                lower_function(func)
-                func.operation.erase()
+        for func in tile_d.programs_in(module):
+            lower_function(func)
+            func.operation.erase()

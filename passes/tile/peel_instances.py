@@ -11,9 +11,7 @@ It is for programs without loops whose tiles half of the registers hold: short r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -28,21 +26,17 @@ MOST_OPERATIONS = 128       # of a program that has its code twice
 
 
 @register_pass
-@dataclass(frozen=True)
 class PeelInstances(Pass):
     """Has code without masks made for whole instances."""
-
-    name: ClassVar[str] = "peel-instances"
 
     def run(self, module: Module, ctx: PassContext) -> None:
         registers, vector_bytes = (ctx.chip.vector_registers, ctx.chip.vector_bytes) if ctx.chip else (32, 64)
         most = min(FEW, registers // 2 // VECTORS) * VECTORS * vector_bytes // 4
-        with module.context, ir.Location.unknown():
-            for func in module.body.operations:
-                if func.operation.name == "func.func" and BLOCKS in func.attributes:
-                    for forall in ops_where(func, lambda op: op.name == "scf.forall"):
-                        if _is_short(forall, most):
-                            forall.attributes[PEELED] = ir.UnitAttr.get()
+        for func in module.body.operations:
+            if func.operation.name == "func.func" and BLOCKS in func.attributes:
+                for forall in ops_where(func, lambda op: op.name == "scf.forall"):
+                    if _is_short(forall, most):
+                        forall.attributes[PEELED] = ir.UnitAttr.get()
 
 
 def _is_short(forall: Operation, most: int) -> bool:

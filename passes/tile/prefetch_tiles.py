@@ -12,9 +12,7 @@ each instance waits for what it reads first; where all loops wait for memory, pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -28,24 +26,21 @@ L1_PARTS = 2        # of the first cache: what is ahead takes less, beside the t
 
 
 @register_pass
-@dataclass(frozen=True)
 class PrefetchTiles(Pass):
     """Has tiles of later instances asked for."""
 
-    name: ClassVar[str] = "prefetch-tiles"
     bytes: int = BYTES      # ahead, at least
 
     def run(self, module: Module, ctx: PassContext) -> None:
         first = (ctx.chip.shared_bytes if ctx.chip else 1 << 15) // L1_PARTS
-        with module.context, ir.Location.unknown():
-            for func in module.body.operations:
-                if func.operation.name != "func.func" or BLOCKS not in func.attributes \
-                        or ops_where(func, lambda op: op.name == "vector.contract"):
-                    continue
-                for read in ops_where(func, _moves_on):
-                    turns = max(1, -(-self.bytes // _bytes(read)))
-                    cache = 1 if turns * _bytes(read) < first else 2
-                    read.attributes[FETCHED] = ir.DenseI64ArrayAttr.get([turns, cache])
+        for func in module.body.operations:
+            if func.operation.name != "func.func" or BLOCKS not in func.attributes \
+                    or ops_where(func, lambda op: op.name == "vector.contract"):
+                continue
+            for read in ops_where(func, _moves_on):
+                turns = max(1, -(-self.bytes // _bytes(read)))
+                cache = 1 if turns * _bytes(read) < first else 2
+                read.attributes[FETCHED] = ir.DenseI64ArrayAttr.get([turns, cache])
 
 
 def _moves_on(op: Operation) -> bool:

@@ -15,9 +15,6 @@ as far as the masks allow, then what is left (`passes/tile/nests/loops.py`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MACHINE
@@ -27,17 +24,13 @@ from xcc.passes.tile.nests.program import retile
 
 
 @register_pass
-@dataclass(frozen=True)
 class Retile(Pass):
     """Cuts the blocks of tile programs into loops over vectors of the chip's width."""
 
-    name: ClassVar[str] = "retile"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for func in list(module.body.operations):
-                if func.operation.name == "func.func" and BLOCKS in func.operation.attributes:
-                    made = retile(func.operation, ctx.chip.vector_bytes if ctx.chip else 64, dot_products_of(ctx.chip))
-                    del made.attributes[BLOCKS]
-                    made.attributes[MACHINE] = ir.UnitAttr.get()
-                    func.operation.erase()
+        for func in list(module.body.operations):
+            if func.operation.name == "func.func" and BLOCKS in func.operation.attributes:
+                made = retile(func.operation, ctx.chip.vector_bytes if ctx.chip else 64, dot_products_of(ctx.chip))
+                del made.attributes[BLOCKS]
+                made.attributes[MACHINE] = ir.UnitAttr.get()
+                func.operation.erase()

@@ -13,9 +13,7 @@ follow each other have it in common. Left out, each instance packs both operands
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -31,20 +29,17 @@ MOST_SLOTS = 64         # of an operand: a chunk marks each as empty before it b
 
 
 @register_pass
-@dataclass(frozen=True)
 class ShareOperands(Pass):
     """Packs operands of products once for neighbouring instances."""
 
-    name: ClassVar[str] = "share-operands"
     bytes: int = 0      # of a chunk's slots; 0: as the chip's caches are
 
     def run(self, module: Module, ctx: PassContext) -> None:
         room = self.bytes or min(MOST_BYTES, L2_PARTS * ctx.chip.l2_bytes if ctx.chip else MOST_BYTES)
         cores = ctx.chip.cores if ctx.chip else 16
-        with module.context, ir.Location.unknown():
-            for func in module.body.operations:
-                if func.operation.name == "func.func" and BLOCKS in func.attributes:
-                    _share(func.operation, room, CHUNKS_A_CORE * cores)
+        for func in module.body.operations:
+            if func.operation.name == "func.func" and BLOCKS in func.attributes:
+                _share(func.operation, room, CHUNKS_A_CORE * cores)
 
 
 def _share(func: Operation, room: int, chunks: int) -> None:

@@ -11,9 +11,6 @@ by memory. Left out, all stores go through the caches, which read a line of memo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.tile.lowering.function import BLOCKS
@@ -24,19 +21,16 @@ PART = 2    # of the last cache: what is larger is not there when it is read aga
 
 
 @register_pass
-@dataclass(frozen=True)
 class StreamTiles(Pass):
     """Has tiles of large buffers written past the caches."""
 
-    name: ClassVar[str] = "stream-tiles"
     bytes: int = 0      # of a buffer that is large; 0: half of the last cache
 
     def run(self, module: Module, ctx: PassContext) -> None:
         least = self.bytes or (ctx.chip.last_cache_bytes if ctx.chip else 1 << 25) // PART
-        with module.context, ir.Location.unknown():
-            for func in module.body.operations:
-                if func.operation.name != "func.func" or BLOCKS not in func.attributes \
-                        or ops_where(func, lambda op: op.name == "vector.contract"):
-                    continue
-                for write in ops_where(func, may_stream):
-                    write.attributes[STREAM] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), least)
+        for func in module.body.operations:
+            if func.operation.name != "func.func" or BLOCKS not in func.attributes \
+                    or ops_where(func, lambda op: op.name == "vector.contract"):
+                continue
+            for write in ops_where(func, may_stream):
+                write.attributes[STREAM] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), least)

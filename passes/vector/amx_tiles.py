@@ -18,16 +18,11 @@ chunk where all its loops agree, else before each loop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
 from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index, op
 from xcc.passes.vector.unroll.amx_match import Chain, Read, Step, chains, drop
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["AmxTiles"]
 
@@ -37,29 +32,24 @@ SUMS, LEFT, RIGHT = 0, 4, 6     # the first register of each kind
 
 
 @register_pass
-@dataclass(frozen=True)
 class AmxTiles(Pass):
     """Where the chip has tile registers: contractions whose operands are tiles of memory, and whose result goes there.
 
     always: whatever the chip.
     """
 
-    name: ClassVar[str] = "amx-tiles"
     always: bool = False
 
     def acts_on(self, chip: Chip | None) -> bool:
         return self.always or chip is not None and bool(chip.tile_products)
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        if not self.acts_on(ctx.chip):
-            return
-        with module.context, ir.Location.unknown():
-            for f in list(module.body.operations):
-                if f.operation.name == "func.func" and len(f.regions[0].blocks):
-                    for o in [x.operation for x in f.regions[0].blocks[0].operations]:
-                        if o.name == "scf.forall":
-                            _chunk(module, o)
-                    _chunk(module, f.operation)
+        for f in list(module.body.operations):
+            if f.operation.name == "func.func" and len(f.regions[0].blocks):
+                for o in [x.operation for x in f.regions[0].blocks[0].operations]:
+                    if o.name == "scf.forall":
+                        _chunk(module, o)
+                _chunk(module, f.operation)
 
 
 def _chunk(module: Module, o: Operation) -> None:

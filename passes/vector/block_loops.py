@@ -12,11 +12,11 @@ kernel's arguments out of loops that write to nothing but their own memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.patterns import int_constant
 from xcc.passes.walk import ops_where
 
 LEAST = 8           # elements of a block: shorter loops cost more than they save
@@ -25,24 +25,20 @@ _WRITES = ("memref.store", "vector.transfer_write", "vector.store")
 
 
 @register_pass
-@dataclass(frozen=True)
 class BlockLoops(Pass):
     """Splits innermost loops by the blocks that their bodies divide the index by."""
 
-    name: ClassVar[str] = "block-loops"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for loop in ops_where(module, lambda o: o.name == "scf.for"):
-                block = _block_of(loop)
-                moved = _of_a_block(loop, block) if block and _may_move(loop) else []
-                if any(op.name in _READS for op in moved):
-                    _split(loop, block, moved)
+        for loop in ops_where(module, lambda o: o.name == "scf.for"):
+            block = _block_of(loop)
+            moved = _of_a_block(loop, block) if block and _may_move(loop) else []
+            if any(op.name in _READS for op in moved):
+                _split(loop, block, moved)
 
 
 def _block_of(loop: Operation) -> int:
     """The largest number that the index is divided by, a divisor of the loop's bounds; 0 for none."""
-    low, high, step = map(_number, list(loop.operands)[:3])
+    low, high, step = map(int_constant, list(loop.operands)[:3])
     if low is None or high is None or step != 1:
         return 0
     sizes = [n for op in _body(loop) if LEAST <= (n := _divisor(op, loop)) < high - low]
@@ -53,18 +49,11 @@ def _divisor(op: Operation, loop: Operation) -> int:
     """n where `op` is the loop's index divided by a constant n, else 0."""
     if op.name not in ("arith.floordivsi", "arith.divui", "arith.divsi"):
         return 0
-    return _number(op.operands[1]) or 0 if op.operands[0] == loop.regions[0].blocks[0].arguments[0] else 0
+    return int_constant(op.operands[1]) or 0 if op.operands[0] == loop.regions[0].blocks[0].arguments[0] else 0
 
 
 def _body(loop: Operation) -> list[Operation]:
     return [op.operation for op in loop.regions[0].blocks[0]]
-
-
-def _number(value: Value) -> int | None:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return int(ir.IntegerAttr(owner.attributes["value"]).value)
 
 
 def _may_move(loop: Operation) -> bool:

@@ -7,8 +7,7 @@ Needed where the target has no such instructions: LLVM would call library functi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -25,7 +24,6 @@ SMALL = (ir.BF16Type, ir.Float8E4M3FNType, ir.Float8E5M2Type)
 
 
 @register_pass
-@dataclass(frozen=True)
 class ExpandFloats(Pass):
     """Lowers bf16, f8E4M3FN and f8E5M2 arithmetic to f32, and narrowing of f64 so that it rounds once.
 
@@ -34,19 +32,17 @@ class ExpandFloats(Pass):
     (values below the least normal one to 0, as in their products).
     """
 
-    name: ClassVar[str] = "expand-floats"
     bf16: bool = True
     halves: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            kinds = SMALL if self.bf16 else SMALL[1:]
-            rounds = ctx.chip is not None and bool(ctx.chip.rounds_to_bf16)
+        kinds = SMALL if self.bf16 else SMALL[1:]
+        rounds = ctx.chip is not None and bool(ctx.chip.rounds_to_bf16)
 
-            for o in ops_where(module, lambda o: o.name.startswith(("arith.", "math.")) and o.name not in _MOVES
-                               and _concerns(o, kinds), outer_first=True):
-                with ir.InsertionPoint(o), o.location:
-                    _expand(o, rounds, self.halves)
+        for o in ops_where(module, lambda o: o.name.startswith(("arith.", "math.")) and o.name not in _MOVES
+                           and _concerns(o, kinds), outer_first=True):
+            with ir.InsertionPoint(o), o.location:
+                _expand(o, rounds, self.halves)
 
 
 def _is_small(t: Type) -> bool:

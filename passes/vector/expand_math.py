@@ -12,38 +12,30 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from types import ModuleType
 
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import SCALE, Lanes, element, has_instruction
+from xcc.passes.shared.patterns import splat_of
 from xcc.passes.shared.values import op, splat_constant
 from xcc.passes.vector.math import double, double_trigonometry, elementary, trigonometry
 from xcc.passes.vector.math.gelu import fuse_gelu
 from xcc.passes.walk import ops_where
 
-_FUNCTIONS: dict[str, Callable[..., Lanes]] = {
-    "math.acos": trigonometry.acos, "math.acosh": elementary.acosh, "math.asin": trigonometry.asin,
-    "math.asinh": elementary.asinh, "math.atan": trigonometry.atan, "math.atan2": trigonometry.atan2,
-    "math.atanh": elementary.atanh, "math.cbrt": elementary.cbrt, "math.cos": trigonometry.cos,
-    "math.cosh": elementary.cosh, "math.erf": elementary.erf, "math.exp": elementary.exp,
-    "math.exp2": elementary.exp2, "math.expm1": elementary.expm1, "math.log": elementary.log,
-    "math.log10": elementary.log10, "math.log1p": elementary.log1p, "math.log2": elementary.log2,
-    "math.powf": elementary.power, "math.sin": trigonometry.sin, "math.sinh": elementary.sinh,
-    "math.tan": trigonometry.tan, "math.tanh": elementary.tanh,
-    "math.rsqrt": lambda x: 1.0 / x.sqrt(),
-}
-_DOUBLE: dict[str, Callable[..., Lanes]] = {
-    "math.acos": double_trigonometry.acos, "math.acosh": double.acosh, "math.asin": double_trigonometry.asin,
-    "math.asinh": double.asinh, "math.atan": double_trigonometry.atan, "math.atan2": double_trigonometry.atan2,
-    "math.atanh": double.atanh, "math.cbrt": double.cbrt, "math.cos": double_trigonometry.cos,
-    "math.cosh": double.cosh, "math.erf": double.erf, "math.exp": double.exp, "math.exp2": double.exp2,
-    "math.expm1": double.expm1, "math.log": double.log, "math.log10": double.log10, "math.log1p": double.log1p,
-    "math.log2": double.log2, "math.powf": double.power, "math.sin": double_trigonometry.sin,
-    "math.sinh": double.sinh, "math.tan": double_trigonometry.tan, "math.tanh": double.tanh,
-    "math.rsqrt": _FUNCTIONS["math.rsqrt"],
-}
+_NAMES = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "exp", "exp2",
+          "expm1", "log", "log10", "log1p", "log2", "power", "sin", "sinh", "tan", "tanh")
+
+
+def _functions(*modules: ModuleType) -> dict[str, Callable[..., Lanes]]:
+    """By the name of the op, those of the first module that has them."""
+    found = {n: next(getattr(m, n) for m in modules if hasattr(m, n)) for n in _NAMES}
+    return {f"math.{'powf' if n == 'power' else n}": f for n, f in found.items()} | {
+        "math.rsqrt": lambda x: 1.0 / x.sqrt()}
+
+
+_FUNCTIONS = _functions(elementary, trigonometry)
+_DOUBLE = _functions(double, double_trigonometry)
 _CALLED = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "erf", "expm1", "log1p", "sinh",
            "tan", "tanh")
 _DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
@@ -52,29 +44,26 @@ _EXPANDED = {*_FUNCTIONS, *_DIVISIONS, *_ROUNDED}
 
 
 @register_pass
-@dataclass(frozen=True)
 class ExpandMath(Pass):
     """Lowers math ops to arithmetic; scalars and vectors of any shape. `libm`: f64 functions may call the C library."""
 
-    name: ClassVar[str] = "expand-math"
     libm: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for o in ops_where(module, lambda o: o.name in _EXPANDED, outer_first=True):
-                if o.name in ("math.erf", "math.tanh") and fuse_gelu(o, ctx.chip):
-                    continue
+        for o in ops_where(module, lambda o: o.name in _EXPANDED, outer_first=True):
+            if o.name in ("math.erf", "math.tanh") and fuse_gelu(o, ctx.chip):
+                continue
+            with ir.InsertionPoint(o), o.location:
+                if self.libm and _is_called(o):
+                    _call(o, module)
+                else:
+                    _expand(o, self.libm)
+        for o in ops_where(module, lambda o: o.name == SCALE, outer_first=True):
+            if not (isinstance(o.results[0].type, ir.VectorType) and has_instruction(ctx.chip)):
                 with ir.InsertionPoint(o), o.location:
-                    if self.libm and _is_called(o):
-                        _call(o, module)
-                    else:
-                        _expand(o, self.libm)
-            for o in ops_where(module, lambda o: o.name == SCALE, outer_first=True):
-                if not (isinstance(o.results[0].type, ir.VectorType) and has_instruction(ctx.chip)):
-                    with ir.InsertionPoint(o), o.location:
-                        y = elementary.in_two_steps(Lanes(o.operands[0]), Lanes(o.operands[2]))
-                    o.results[0].replace_all_uses_with(y.v)
-                    o.erase()
+                    y = elementary.in_two_steps(Lanes(o.operands[0]), Lanes(o.operands[2]))
+                o.results[0].replace_all_uses_with(y.v)
+                o.erase()
 
 
 def _expand(o: Operation, libm: bool) -> None:
@@ -128,7 +117,7 @@ def _call(o: Operation, module: Module) -> None:
 
 def _constant_power(o: Operation, x: Lanes) -> Lanes | None:
     """x**2 and its like as products."""
-    value = _constant(o.operands[1]) if o.name == "math.powf" else None
+    value = splat_of(o.operands[1]) if o.name == "math.powf" else None
     if value == 2.0:
         return x * x
     if value == 3.0:
@@ -138,23 +127,9 @@ def _constant_power(o: Operation, x: Lanes) -> Lanes | None:
     return 1.0 / x if value == -1.0 else None
 
 
-def _constant(value: Value) -> float | None:
-    """The number in every lane of a constant, else None."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return None
-    attr = owner.operation.attributes["value"]
-    if isinstance(value.type, ir.VectorType):
-        attr = ir.DenseElementsAttr(attr)
-        if not attr.is_splat:
-            return None
-        attr = attr.get_splat_value()
-    return attr.value if isinstance(attr, (ir.FloatAttr, ir.IntegerAttr)) else None
-
-
 def _guard_division(o: Operation, a: Lanes, b: Lanes) -> None:
     """A zero divisor, or -1 below the lowest integer, becomes 1: processors trap on both."""
-    if isinstance(element(a.type), ir.IndexType) or _constant(o.operands[1]) not in (None, 0, -1):
+    if isinstance(element(a.type), ir.IndexType) or splat_of(o.operands[1]) not in (None, 0, -1):
         return
     bad = b.compare("eq", 0)
     if o.name.endswith("si"):

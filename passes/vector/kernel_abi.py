@@ -10,8 +10,6 @@ contiguous.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug
@@ -22,21 +20,17 @@ from xcc.symbolic import Dim
 
 
 @register_pass
-@dataclass(frozen=True)
 class KernelAbi(Pass):
     """Gives every kernel the ABI of docs/architecture.md: one pointer a buffer, then one i64 a symbol."""
 
-    name: ClassVar[str] = "kernel-abi"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for f in list(module.body.operations):
-                if f.operation.name == "func.func" and "xt.kernel" in f.attributes:
-                    _rewrite(f)
-                elif f.operation.name == "gpu.module":
-                    for kernel in list(f.regions[0].blocks[0].operations):
-                        if kernel.operation.name == "gpu.func":
-                            _rewrite(kernel)
+        for f in list(module.body.operations):
+            if f.operation.name == "func.func" and "xt.kernel" in f.attributes:
+                _rewrite(f)
+            elif f.operation.name == "gpu.module":
+                for kernel in list(f.regions[0].blocks[0].operations):
+                    if kernel.operation.name == "gpu.func":
+                        _rewrite(kernel)
 
 
 def _rewrite(f: Operation) -> None:

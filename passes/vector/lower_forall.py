@@ -11,8 +11,6 @@ on the stack that a body allocates is its thread's, one for all turns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Block, InsertionPoint, Module, Operation, Value, WalkResult, ir, owner_op
 from xcc.diagnostics import CompilerBug
@@ -25,18 +23,14 @@ _DYNAMIC = -(1 << 63)
 
 
 @register_pass
-@dataclass(frozen=True)
 class LowerForall(Pass):
     """Top-level foralls marked ``xcc.parallel`` run on the thread pool, all others become scf.for. After kernel-abi."""
 
-    name: ClassVar[str] = "lower-forall"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for f in list(module.body.operations):
-                if f.operation.name == "func.func" and len(f.regions[0].blocks):
-                    _outline_parallel(module, f)
-            _make_loops(module)
+        for f in list(module.body.operations):
+            if f.operation.name == "func.func" and len(f.regions[0].blocks):
+                _outline_parallel(module, f)
+        _make_loops(module)
 
 
 def _outline_parallel(module: Module, f: Operation) -> None:

@@ -11,9 +11,6 @@ function that no process has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import element, with_element
@@ -26,24 +23,20 @@ MOVES = ("llvm.intr.masked.load", "llvm.intr.masked.store", "llvm.intr.masked.ga
 
 
 @register_pass
-@dataclass(frozen=True)
 class MaskedBits(Pass):
     """What only moves bf16 moves its bits."""
 
-    name: ClassVar[str] = "masked-bits"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for o in ops_where(module, lambda o: o.name in MOVES and any(
-                    _is_bf16(v.type) for v in (*o.operands, *o.results))):
-                with ir.InsertionPoint(o), o.location:
-                    made = ir.Operation.create(
-                        o.name, results=[_bits(r.type) for r in o.results],
-                        operands=[_cast(v, _bits(v.type)) if _is_bf16(v.type) else v for v in o.operands],
-                        attributes={n: o.attributes[n] for n in o.attributes})
-                    for old, new in zip(o.results, made.results, strict=True):
-                        old.replace_all_uses_with(_cast(new, old.type))
-                o.erase()
+        for o in ops_where(module, lambda o: o.name in MOVES and any(
+                _is_bf16(v.type) for v in (*o.operands, *o.results))):
+            with ir.InsertionPoint(o), o.location:
+                made = ir.Operation.create(
+                    o.name, results=[_bits(r.type) for r in o.results],
+                    operands=[_cast(v, _bits(v.type)) if _is_bf16(v.type) else v for v in o.operands],
+                    attributes={n: o.attributes[n] for n in o.attributes})
+                for old, new in zip(o.results, made.results, strict=True):
+                    old.replace_all_uses_with(_cast(new, old.type))
+            o.erase()
 
 
 def _is_bf16(kind: Type) -> bool:

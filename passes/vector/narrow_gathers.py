@@ -12,11 +12,11 @@ the batch. The lower half of such a sum or product is that of its operands' lowe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
-from xcc._mlir import Module, Operation, Type, Value, ir, owner_op
+from xcc._mlir import Module, Operation, Type, Value, ir, maker, owner_op
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.patterns import splat_of
+from xcc.passes.shared.values import op as built
 from xcc.passes.walk import ops_where
 
 __all__ = ["NarrowGathers"]
@@ -29,26 +29,22 @@ UNKNOWN: Range = (-math.inf, math.inf)
 
 
 @register_pass
-@dataclass(frozen=True)
 class NarrowGathers(Pass):
     """Rewrites the index arithmetic of gathers in i32."""
 
-    name: ClassVar[str] = "narrow-gathers"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            twins: dict[Value, Value] = {}
-            ranges: dict[Value, Range] = {}
-            for op in ops_where(module, lambda o: o.name == "vector.gather"):
-                if len(op.operands) == 5 and _is_index(op.operands[2].type):    # base, offset, indices, mask, else
-                    _gather(op.operation, twins, ranges)
+        twins: dict[Value, Value] = {}
+        ranges: dict[Value, Range] = {}
+        for op in ops_where(module, lambda o: o.name == "vector.gather"):
+            if len(op.operands) == 5 and _is_index(op.operands[2].type):    # base, offset, indices, mask, else
+                _gather(op.operation, twins, ranges)
 
 
 def _gather(op: Operation, twins: dict[Value, Value], ranges: dict[Value, Range]) -> None:
     shared: list[Value] = []
     own: list[Value] = []
     for v in _addends(op.operands[2]):
-        cast = _operation(v, "vector.broadcast")
+        cast = maker(v, "vector.broadcast")
         if cast is not None and isinstance(cast.operands[0].type, ir.IndexType):
             shared.append(cast.operands[0])
         else:
@@ -60,10 +56,10 @@ def _gather(op: Operation, twins: dict[Value, Value], ranges: dict[Value, Range]
     with ir.InsertionPoint(op), op.location:
         offset = op.operands[1]
         for v in shared:
-            offset = _op("arith.addi", offset.type, [offset, v])
+            offset = built("arith.addi", [offset.type], [offset, v])
         index = parts[0]
         for v in parts[1:]:
-            index = _op("arith.addi", index.type, [index, v])
+            index = built("arith.addi", [index.type], [index, v])
     op.operands[1], op.operands[2] = offset, index
 
 
@@ -71,7 +67,7 @@ def _addends(value: Value) -> list[Value]:
     """What `value` is the sum of, as far as it has few parts."""
     parts = [value]
     for _ in range(MOST_SUMS):
-        n = next((n for n, v in enumerate(parts) if _operation(v, "arith.addi") is not None), None)
+        n = next((n for n, v in enumerate(parts) if maker(v, "arith.addi") is not None), None)
         if n is None:
             break
         parts[n:n + 1] = owner_op(parts[n]).operands
@@ -81,7 +77,7 @@ def _addends(value: Value) -> list[Value]:
 def _range(value: Value, ranges: dict[Value, Range]) -> Range:
     """Bounds of all lanes of an index vector."""
     if value not in ranges:
-        op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        op = maker(value)
         ranges[value] = UNKNOWN if op is None else _bounds(op, ranges)
     return ranges[value]
 
@@ -124,9 +120,9 @@ def _narrow(value: Value, twins: dict[Value, Value]) -> Value:
         clamped = None if parts else _clamped_float(op)
         with ir.InsertionPoint.after(op), op.location:
             if clamped is not None:
-                twins[value] = _op("arith.fptosi", _i32(value.type), [clamped])
+                twins[value] = built("arith.fptosi", [_i32(value.type)], [clamped])
             else:
-                twins[value] = _op(op.name if parts else "arith.index_cast", _i32(value.type), parts or [value])
+                twins[value] = built(op.name if parts else "arith.index_cast", [_i32(value.type)], parts or [value])
     return twins[value]
 
 
@@ -138,32 +134,16 @@ def _clamped_float(op: Operation) -> Value | None:
 
 def _clamp_of(op: Operation) -> Range | None:
     """The constants between which an index_cast's floats were clamped."""
-    whole = _operation(op.operands[0], "arith.fptosi")
-    highest = None if whole is None else _operation(whole.operands[0], "arith.minimumf")
-    lowest = None if highest is None else _operation(highest.operands[0], "arith.maximumf")
+    whole = maker(op.operands[0], "arith.fptosi")
+    highest = None if whole is None else maker(whole.operands[0], "arith.minimumf")
+    lowest = None if highest is None else maker(highest.operands[0], "arith.maximumf")
     if highest is None or lowest is None:
         return None
     low, high = _number(lowest.operands[1]), _number(highest.operands[1])
     return (low, high) if -math.inf < low <= high < math.inf else None
 
 
-def _operation(value: Value, name: str) -> Operation | None:
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    return op if op is not None and op.name == name else None
-
-
 def _number(value: Value) -> float:
     """What all lanes of a constant are; infinite where that is not known."""
-    op = _operation(value, "arith.constant")
-    if op is None:
-        return math.inf
-    kept = op.attributes["value"]
-    if isinstance(kept, ir.DenseElementsAttr):
-        if not kept.is_splat:
-            return math.inf
-        kept = kept.get_splat_value()
-    return float(kept.value)
-
-
-def _op(name: str, kind: Type, operands: list[Value]) -> Value:
-    return ir.Operation.create(name, results=[kind], operands=operands).results[0]
+    number = splat_of(value)
+    return math.inf if number is None else number

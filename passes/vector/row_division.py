@@ -9,10 +9,7 @@ off, which is why a quotient that is rounded to an integer (a quantised value) s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, Operation, Value, arith_d, ir, vector_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, maker, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
@@ -23,22 +20,18 @@ NEAR = 4            # ops that may stand between a quotient and the op that roun
 
 
 @register_pass
-@dataclass(frozen=True)
 class RowDivision(Pass):
     """Multiplies by the reciprocal where a divisor is shared by a whole row."""
 
-    name: ClassVar[str] = "row-division"
-
     def run(self, module: Module, ctx: PassContext) -> None:
         found = ops_where(module, lambda o: o.name == "arith.divf" and isinstance(o.results[0].type, ir.VectorType))
-        with module.context:
-            for op in found:
-                chain = _views_of(op.operands[1])
-                shared = chain and _size(chain[-1].operands[0]) < _size(op.operands[1])
-                if shared and not _is_rounded(op.results[0], NEAR):
-                    with op.location, ir.InsertionPoint(op):
-                        op.results[0].replace_all_uses_with(arith_d.mulf(op.operands[0], _reciprocal(chain)))
-                    op.erase()
+        for op in found:
+            chain = _views_of(op.operands[1])
+            shared = chain and _size(chain[-1].operands[0]) < _size(op.operands[1])
+            if shared and not _is_rounded(op.results[0], NEAR):
+                with op.location, ir.InsertionPoint(op):
+                    op.results[0].replace_all_uses_with(arith_d.mulf(op.operands[0], _reciprocal(chain)))
+                op.erase()
 
 
 def _is_rounded(value: Value, steps: int) -> bool:
@@ -51,16 +44,11 @@ def _is_rounded(value: Value, steps: int) -> bool:
 def _views_of(value: Value) -> list[Operation]:
     """The broadcasts and reshapes that make `value`, the last first."""
     chain = []
-    op = _owner(value)
+    op = maker(value)
     while op is not None and op.name in VIEWS:
         chain.append(op)
-        op = _owner(op.operands[0])
+        op = maker(op.operands[0])
     return chain
-
-
-def _owner(value: Value) -> Operation | None:
-    """The op that makes `value`; None for an argument of a block."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 def _size(value: Value) -> int:

@@ -9,10 +9,7 @@ to the LLVM dialect takes as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, ir
+from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MACHINE
 from xcc.passes.shared.dot_instructions import dot_products_of
@@ -22,14 +19,12 @@ __all__ = ["UnrollVectors"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class UnrollVectors(Pass):
     """Cuts n-D vectors into 1-D vectors of `lanes` elements; 0 takes what a register of the chip holds of f32.
 
     dot: kinds of dot product instructions ("vnni", "bf16", ...) to use; empty takes the chip's.
     """
 
-    name: ClassVar[str] = "unroll-vectors"
     lanes: int = 0
     dot: tuple[str, ...] = ()
 
@@ -44,10 +39,9 @@ class UnrollVectors(Pass):
 
         dot = dot_products_of(ctx.chip, self.dot)
         lanes = self.lanes or (ctx.chip.vector_bytes // 4 if ctx.chip else 16)
-        with module.context, ir.Location.unknown():
-            for f in list(module.body.operations):
-                if f.operation.name == "func.func" and len(f.regions[0].blocks):
-                    if MACHINE in f.attributes:
-                        Unroller(lanes, dot).instructions(f)
-                    else:
-                        Unroller(lanes, dot).function(f)
+        for f in list(module.body.operations):
+            if f.operation.name == "func.func" and len(f.regions[0].blocks):
+                if MACHINE in f.attributes:
+                    Unroller(lanes, dot).instructions(f)
+                else:
+                    Unroller(lanes, dot).function(f)

@@ -11,13 +11,11 @@ where those of [N, K] start at whole words.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import producer, rewrite
 
 __all__ = ["AlignedRows"]
 
@@ -27,23 +25,18 @@ READ_AGAIN = 64     # the least of the other dims: how often an element is used
 
 
 @register_pass
-@dataclass(frozen=True)
 class AlignedRows(Pass):
     """Pads the summed dim of matrix products whose rows lie along it and are no multiple of `word` bytes."""
 
-    name: ClassVar[str] = "aligned-rows"
     word: int = 16
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) != "dot_general":
-                    continue
-                with at(op):
-                    if (turned := self._turned(op)) is not None:
-                        replace(op, [turned])
-                    elif terms := self._terms(op):
-                        replace(op, [_padded(op, terms)])
+        rewrite(module, {"dot_general": self._aligned})
+
+    def _aligned(self, op: Operation) -> Value | None:
+        if (turned := self._turned(op)) is not None:
+            return turned
+        return _padded(op, terms) if (terms := self._terms(op)) else None
 
     def _turned(self, op: Operation) -> Value | None:
         """The product with its weight [K, N] as [N, K]; None where its rows stay."""

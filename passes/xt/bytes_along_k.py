@@ -9,39 +9,29 @@ transposes bytes on their way from shared memory, and wgmma takes them along k a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, products, replace
+from xcc.passes.xt.graph.rewrite import PRODUCTS, name_of, rewrite
 from xcc.passes.xt.quant.quantised import is_constant
 
 __all__ = ["BytesAlongK"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class BytesAlongK(Pass):
     """Turns the weights of products of bytes, f8 among them, so that the summed dim is their last."""
 
-    name: ClassVar[str] = "bytes-along-k"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in products(module):
-                if all(xt.width(xt.TensorType.of(v).dtype) == 8 for v in op.operands) and is_constant(op.operands[1]):
-                    with at(op):
-                        new = _turned(op)
-                    if new is not None:
-                        replace(op, [new])
+        rewrite(module, dict.fromkeys(PRODUCTS, _turned))
 
 
 def _turned(op: Operation) -> Value | None:
-    """The product with other weights; None where they lie along the summed dim, or sum over several."""
+    """The product with other weights; None where they lie along the summed dim, sum over several, or are no bytes."""
     x, w = op.operands
     a, rank = xt.attrs_of(op), len(xt.shape_of(w))
+    if any(xt.width(xt.TensorType.of(v).dtype) != 8 for v in (x, w)) or not is_constant(w):
+        return None
     if name_of(op) == "convolution":
         if a.filter != "HWIO":
             return None

@@ -8,23 +8,20 @@ transpose that dies unless something needs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from xcc._mlir import Block, Module, Operation, Region, Value, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.op_graph import short_name
-from xcc.passes.xt.graph.rewrite import erase_dead
+from xcc.passes.xt.graph.rewrite import access_of, erase_dead, name_of, rebuilt
 from xcc.symbolic import Dim
 
 __all__ = ["ChannelsLast"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class ChannelsLast(Pass):
     """Makes convolutions NHWC with HWIO filters.
 
@@ -36,16 +33,14 @@ class ChannelsLast(Pass):
     pointwise-as-matmul: 1x1 convolutions with stride 1 become dot_general.
     """
 
-    name: ClassVar[str] = "channels-last"
     block: int = 0
     pointwise_as_matmul: bool = True
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for function in module.body:
-                for region in function.operation.regions:
-                    self._region(region, ctx)
-            erase_dead(module)
+        for function in module.body:
+            for region in function.operation.regions:
+                self._region(region, ctx)
+        erase_dead(module)
 
     def _region(self, region: Region, ctx: PassContext) -> None:
         for block in region.blocks:
@@ -81,12 +76,12 @@ class _Layouts:
 
     def block(self, block: Block) -> None:
         operations = [o.operation for o in block.operations]
-        if any(short_name(op) == "convolution" for op in operations):
+        if any(name_of(op) == "convolution" for op in operations):
             for op in operations:       # what comes with the channels last
                 if op.name == "xt.transpose":
                     self._note(op.results[0])
         for op in operations:
-            rule = _RULES.get(short_name(op)) or (_pointwise if _access(op) == "pointwise" else None)
+            rule = _RULES.get(name_of(op)) or (_pointwise if access_of(op) == "pointwise" else None)
             if rule is None or len(op.results) != 1:
                 continue
             with ir.InsertionPoint(op), op.location:
@@ -107,7 +102,7 @@ class _Layouts:
         owner = getattr(x.owner, "operation", None)
         if owner is not None and owner.name == "xt.pad" and len(list(x.uses)) == 1:
             a = xt.attrs_of(owner)      # behind the transpose, which has less to move then
-            return _rebuilt(owner, [self.wanted(owner.operands[0])],
+            return rebuilt(owner, [self.wanted(owner.operands[0])],
                             **{n: _permuted(getattr(a, n)) for n in ("low", "high", "interior")})
         return _transpose(x, to_last(xt.TensorType.of(x).rank))
 
@@ -153,10 +148,6 @@ def _rearranged(w: np.ndarray[Any, Any], block: int) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(np.moveaxis(split, (2, 1), (-2, -1)))
 
 
-def _access(op: Operation) -> str:
-    return str(getattr(xt.op_class(op), "access", ""))
-
-
 def _convolution(s: _Layouts, op: Operation) -> Value | None:
     a = xt.attrs_of(op)
     if a.layout != "NCHW" or a.filter != "OIHW":
@@ -184,7 +175,7 @@ def _pointwise(s: _Layouts, op: Operation) -> Value | None:
         return None
     if any(r and xt.TensorType.of(v).rank != rank for v, r in zip(op.operands, ready, strict=True)):
         return None
-    return _rebuilt(op, [_spread(s, v, rank) for v in op.operands])
+    return rebuilt(op, [_spread(s, v, rank) for v in op.operands])
 
 
 def _spread(s: _Layouts, v: Value, rank: int) -> Value:
@@ -200,17 +191,6 @@ def _spread(s: _Layouts, v: Value, rank: int) -> Value:
     return s.wanted(v if len(shape) == rank else xt.reshape(v, shape=wide))
 
 
-def _rebuilt(op: Operation, operands: Sequence[Value], **changed: int | tuple[int, ...]) -> Value:
-    """`op` with other operands and some other attributes."""
-    cls = xt.op_class(op)
-    assert cls is not None
-    a = vars(xt.attrs_of(op)) | changed
-    groups = iter(operands)
-    values = [tuple(next(groups) for _ in g) if isinstance(g, tuple) else None if g is None else next(groups)
-              for g in xt.grouped_operands(op)]
-    return xt.build(cls, *values, **a)
-
-
 def _permuted(values: Sequence[int]) -> tuple[int, ...]:
     return tuple(values[d] for d in to_last(len(values)))
 
@@ -221,7 +201,7 @@ def _each_dim(*names: str) -> Callable[[_Layouts, Any], Any]:
         if op.operands[0] not in s.last:
             return None
         a = xt.attrs_of(op)
-        return _rebuilt(op, [s.last[op.operands[0]]], **{n: _permuted(getattr(a, n)) for n in names})
+        return rebuilt(op, [s.last[op.operands[0]]], **{n: _permuted(getattr(a, n)) for n in names})
     return rule
 
 
@@ -232,10 +212,10 @@ def _reduce(s: _Layouts, op: Operation) -> Any:
     a, rank = xt.attrs_of(op), xt.TensorType.of(x).rank
     axes = tuple(sorted(to_last(rank).index(d % rank) for d in a.axes))
     if a.keepdims:
-        return _rebuilt(op, [s.last[x]], axes=axes)
+        return rebuilt(op, [s.last[x]], axes=axes)
     kept = [d for d in to_last(rank) if to_last(rank).index(d) not in axes]
     if kept == sorted(kept):
-        op.results[0].replace_all_uses_with(_rebuilt(op, [s.last[x]], axes=axes))
+        op.results[0].replace_all_uses_with(rebuilt(op, [s.last[x]], axes=axes))
     return None
 
 
@@ -244,7 +224,7 @@ def _concatenate(s: _Layouts, op: Operation) -> Any:
     if sum(v in s.last for v in op.operands) * 2 <= len(op.operands):
         return None
     axis = to_last(rank).index(xt.attrs_of(op).axis % rank)
-    return _rebuilt(op, [s.wanted(v) for v in op.operands], axis=axis)
+    return rebuilt(op, [s.wanted(v) for v in op.operands], axis=axis)
 
 
 def _resize(s: _Layouts, op: Operation) -> Any:
@@ -253,7 +233,7 @@ def _resize(s: _Layouts, op: Operation) -> Any:
     a = xt.attrs_of(op)
     half = len(a.roi) // 2
     roi = (*_permuted(a.roi[:half]), *_permuted(a.roi[half:])) if half else ()
-    return _rebuilt(op, [s.last[op.operands[0]]], shape=_permuted(a.shape), scales=_permuted(a.scales), roi=roi)
+    return rebuilt(op, [s.last[op.operands[0]]], shape=_permuted(a.shape), scales=_permuted(a.scales), roi=roi)
 
 
 _RULES: dict[str, Callable[[_Layouts, Any], Any]] = {

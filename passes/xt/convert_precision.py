@@ -21,8 +21,7 @@ After::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -48,14 +47,12 @@ SPREADING = ("pointwise", "movement", "view")      # ops that may join a wide ne
 
 
 @register_pass
-@dataclass(frozen=True)
 class ConvertPrecision(Pass):
     """Computes f32 parts in `type` (f16, bf16) where that is safe; "" takes the compilation's precision.
 
     weights: only weights of products become narrow, as on CPUs that cannot multiply the type.
     """
 
-    name: ClassVar[str] = "convert-precision"
     type: str = ""
     weights: bool = False
 
@@ -70,11 +67,10 @@ class ConvertPrecision(Pass):
         store = ctx.weights if ctx.weights is not None else WeightStore()
         chip = ctx.chip
         weights = self.weights or chip is not None and not chip.narrow_floats and not multiplies(chip, narrow)
-        with module.context, ir.Location.unknown():
-            for function in module.body.operations:
-                if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
-                    converter = _Converter(narrow, store, function)
-                    converter.narrow_weights() if weights else converter.run()
+        for function in module.body.operations:
+            if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
+                converter = _Converter(narrow, store, function)
+                converter.narrow_weights() if weights else converter.run()
 
 
 class _Converter:

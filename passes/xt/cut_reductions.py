@@ -10,71 +10,63 @@ parts, so that it stays in the first kernel. Narrow floats are summed in f32 thr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
+from xcc.dialects.xt.numeric import NARROW
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import is_pointwise, producer, rebuilt, rewrite
 from xcc.symbolic import Dim
 
 __all__ = ["CutReductions"]
 
-NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 SECTOR = 64         # bytes of columns that a block reduces side by side
 
 
 @register_pass
-@dataclass(frozen=True)
 class CutReductions(Pass):
     """Cuts the reduced dims, where they lie together, of reductions whose results keep few cores at work.
 
     elements: how many elements a block must have to be worth a second kernel; part: how many it keeps at least.
     """
 
-    name: ClassVar[str] = "cut-reductions"
     elements: int = 1 << 17
     part: int = 4096
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "reduce":
-                    self._cut(op, ctx.chip.cores)
+        rewrite(module, {"reduce": lambda op: self._cut(op, ctx.chip.cores)})
 
-    def _cut(self, op: Operation, cores: int) -> None:
+    def _cut(self, op: Operation, cores: int) -> Value | None:
         a, x = xt.attrs_of(op), op.operands[0]
         kind = xt.TensorType.of(x)
         sizes = [d for d in kind.shape if isinstance(d, int)]
         reduced = [d for d in a.axes if kind.shape[d] != 1]
         if len(sizes) != len(kind.shape) or not reduced or \
                 any(sizes[d] != 1 for d in range(reduced[0], reduced[-1]) if d not in reduced):
-            return
+            return None
         lead, n = math.prod(sizes[:reduced[0]]), math.prod(sizes[d] for d in reduced)
         tail = math.prod(sizes[reduced[-1] + 1:])
         beside = min(tail, max(1, SECTOR * 8 // xt.width(kind.dtype)))      # columns of a block
         blocks = lead * -(-tail // beside)
         if not blocks or blocks >= cores or n * beside < self.elements:
-            return
+            return None
         parts = 2
         while parts * blocks < 2 * cores and n * beside >= 2 * parts * self.part:
             parts *= 2
-        with at(op):
-            parts = next((p for p in range(parts, parts // 2, -1) if n % p == 0), parts)
-            rest = n % parts
-            whole = _reshaped(x, (lead, n, tail)) if rest else x
-            main = xt.slice(whole, starts=(0, 0, 0), limits=(lead, n - rest, tail), strides=(1, 1, 1)) if rest else x
-            cut = _wide(_reshaped(main, (lead, parts, n // parts, tail)), a.kind)
-            p = xt.reduce(cut, kind=a.kind, axes=(2,), keepdims=False)
-            y = xt.reduce(p, kind=a.kind, axes=(1,), keepdims=False)
-            if rest:
-                left = xt.slice(whole, starts=(0, n - rest, 0), limits=(lead, n, tail), strides=(1, 1, 1))
-                left = xt.reduce(_wide(left, a.kind), kind=a.kind, axes=(1,), keepdims=False)
-                y = getattr(xt, COMBINE[a.kind])(y, left)
-            y = xt.reshape(y, shape=xt.shape_of(op.results[0]))
-            replace(op, [xt.convert(y, dtype=kind.dtype) if xt.TensorType.of(y).dtype != kind.dtype else y])
+        parts = next((p for p in range(parts, parts // 2, -1) if n % p == 0), parts)
+        rest = n % parts
+        whole = _reshaped(x, (lead, n, tail)) if rest else x
+        main = xt.slice(whole, starts=(0, 0, 0), limits=(lead, n - rest, tail), strides=(1, 1, 1)) if rest else x
+        cut = _wide(_reshaped(main, (lead, parts, n // parts, tail)), a.kind)
+        p = xt.reduce(cut, kind=a.kind, axes=(2,), keepdims=False)
+        y = xt.reduce(p, kind=a.kind, axes=(1,), keepdims=False)
+        if rest:
+            left = xt.slice(whole, starts=(0, n - rest, 0), limits=(lead, n, tail), strides=(1, 1, 1))
+            left = xt.reduce(_wide(left, a.kind), kind=a.kind, axes=(1,), keepdims=False)
+            y = getattr(xt, COMBINE[a.kind])(y, left)
+        y = xt.reshape(y, shape=xt.shape_of(op.results[0]))
+        return xt.convert(y, dtype=kind.dtype) if xt.TensorType.of(y).dtype != kind.dtype else y
 
 
 def _wide(value: Value, kind: str) -> Value:
@@ -88,7 +80,7 @@ def _reshaped(value: Value, shape: tuple[int, ...], shared: bool = False) -> Val
     shared: others need it as well, in the shape that it has. So it is made twice where that reads no more than it has.
     """
     op = producer(value)
-    if op is None or getattr(xt.op_class(op), "access", "") != "pointwise" or len(op.results) != 1:
+    if op is None or not is_pointwise(op) or len(op.results) != 1:
         return xt.reshape(value, shape=shape)
     shared = shared or len({u.owner.operation for u in value.uses}) > 1
     if shared and sum(map(_read, {v for v in op.operands if xt.shape_of(v) == xt.shape_of(value)})) > _width(value):
@@ -105,7 +97,7 @@ def _reshaped(value: Value, shape: tuple[int, ...], shared: bool = False) -> Val
             made[v] = xt.reshape(v, shape=shape[-1:])
         else:
             return xt.reshape(value, shape=shape)
-    return getattr(xt, name_of(op))(*[made[v] for v in op.operands], **vars(xt.attrs_of(op)))
+    return rebuilt(op, [made[v] for v in op.operands])
 
 
 def _width(value: Value) -> int:

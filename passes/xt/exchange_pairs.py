@@ -14,9 +14,6 @@ that reads the sum adds: what is left of the collective is a meeting.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import mesh_of
@@ -34,7 +31,6 @@ SWAP = (0, 1, 1, 0)
 
 
 @register_pass
-@dataclass(frozen=True)
 class ExchangePairs(Pass):
     """Rewrites the collectives of @main over groups of two, on a chip that maps the memory of others.
 
@@ -42,7 +38,6 @@ class ExchangePairs(Pass):
         same on all ranks, sums alone are exchanged: of a gather each rank puts what came on its own side.
     """
 
-    name: ClassVar[str] = "exchange-pairs"
     rank: int = -1
 
     def run(self, module: Module, ctx: PassContext) -> None:
@@ -51,17 +46,16 @@ class ExchangePairs(Pass):
             return
         told: str = getattr(ctx.options, "mesh", "")
         rank = ctx.options.rank if told and self.rank < 0 else self.rank
-        with module.context:
-            sums, costs = 0, Costs(ctx.chip, 2, dim_bounds(module))
-            for op in [o.operation for o in main_of(module).regions[0].blocks[0].operations]:
-                name = name_of(op)
-                if name not in ("all_reduce", "all_gather") or mesh.group_size(xt.attrs_of(op).axes) != 2:
-                    continue
-                place = mesh.place(rank, xt.attrs_of(op).axes) if rank >= 0 else -1
-                if name == "all_gather" and place >= 0:
-                    _gather(op, place)
-                elif name == "all_reduce" and xt.attrs_of(op).combine == "add":
-                    sums += _sum(op, place, sums % 2, costs)
+        sums, costs = 0, Costs(ctx.chip, 2, dim_bounds(module))
+        for op in [o.operation for o in main_of(module).regions[0].blocks[0].operations]:
+            name = name_of(op)
+            if name not in ("all_reduce", "all_gather") or mesh.group_size(xt.attrs_of(op).axes) != 2:
+                continue
+            place = mesh.place(rank, xt.attrs_of(op).axes) if rank >= 0 else -1
+            if name == "all_gather" and place >= 0:
+                _gather(op, place)
+            elif name == "all_reduce" and xt.attrs_of(op).combine == "add":
+                sums += _sum(op, place, sums % 2, costs)
 
 
 def _gather(op: Operation, place: int) -> None:

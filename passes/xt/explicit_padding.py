@@ -8,22 +8,16 @@ buffer, and the constant around it (stage linalg: ``tensor.pad``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
 from xcc._mlir import Module, Operation, Value, ir, owner_op
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.rewrite import producer
 
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
-
 
 @register_pass
-@dataclass(frozen=True)
 class ExplicitPadding(Pass):
     """Turns the padding of convolutions into xt.pad.
 
@@ -31,12 +25,9 @@ class ExplicitPadding(Pass):
     After:  ``xt.convolution(xt.pad(x) {xcc.stored, low = ..., high = ...}, w)``
     """
 
-    name: ClassVar[str] = "explicit-padding"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in ops_where(module, lambda o: o.name == "xt.convolution"):
-                _rewrite(op)
+        for op in ops_where(module, lambda o: o.name == "xt.convolution"):
+            _rewrite(op)
 
 
 def _rewrite(op: Operation) -> None:

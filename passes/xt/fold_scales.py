@@ -11,32 +11,27 @@ computed what depends on weights alone. A filter that is decoded from narrow num
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation, Region, Value, ir, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.op_graph import short_name
+from xcc.passes.xt.graph.rewrite import name_of
 from xcc.passes.xt.quant.decoded import is_decoded
+from xcc.passes.xt.quant.quantised import is_constant
 
 __all__ = ["FoldScales"]
 
-_COMPUTED = ("pointwise", "movement", "view", "reduction")
 
 
 @register_pass
-@dataclass(frozen=True)
 class FoldScales(Pass):
     """Moves per-channel factors into the weights of convolutions and matmuls, and joins biases."""
 
-    name: ClassVar[str] = "fold-scales"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for function in module.body:
-                for region in function.operation.regions:
-                    self._region(region)
+        for function in module.body:
+            for region in function.operation.regions:
+                self._region(region)
 
     def _region(self, region: Region) -> None:
         for block in region.blocks:
@@ -46,25 +41,14 @@ class FoldScales(Pass):
                 pending = [op]
                 while pending:
                     at = pending.pop(0)
-                    rule = _RULES.get(short_name(at))
+                    rule = _RULES.get(name_of(at))
                     pending += rule(at) if rule is not None else []
-
-
-def _is_constant(v: Value) -> bool:
-    """Whether `v` depends on weights and constants alone."""
-    owner = getattr(v.owner, "operation", None)
-    if owner is None:
-        return False
-    if owner.name in ("xt.weight", "xt.constant"):
-        return True
-    computed = getattr(xt.op_class(owner), "access", "") in _COMPUTED and len(owner.operands) > 0
-    return computed and all(map(_is_constant, owner.operands))
 
 
 def _maker(v: Value, *names: str) -> Operation | None:
     """The op of one of `names` that makes `v` for a single user, else None."""
     owner = getattr(v.owner, "operation", None)
-    if owner is None or short_name(owner) not in names or len(list(v.uses)) != 1:
+    if owner is None or name_of(owner) not in names or len(list(v.uses)) != 1:
         return None
     return owner
 
@@ -72,9 +56,9 @@ def _maker(v: Value, *names: str) -> Operation | None:
 def _with_constant(op: Operation) -> tuple[Value, Value] | None:
     """(other operand, constant) of a commutative op whose constant operand does not widen the result."""
     a, b = op.operands
-    if _is_constant(a):
+    if is_constant(a):
         a, b = b, a
-    if _is_constant(a) or not _is_constant(b) or xt.shape_of(a) != xt.shape_of(op.results[0]):
+    if is_constant(a) or not is_constant(b) or xt.shape_of(a) != xt.shape_of(op.results[0]):
         return None
     return a, b
 
@@ -108,7 +92,7 @@ def _mul(op: Operation) -> list[Operation]:
     if rest is not None and _maker(rest[0], "convolution", "dot_general") is not None:
         return _distribute(op, rest, factor)
     contraction = _maker(x, "convolution", "dot_general")
-    if contraction is None or not _is_constant(contraction.operands[1]) or is_decoded(contraction.operands[1]):
+    if contraction is None or not is_constant(contraction.operands[1]) or is_decoded(contraction.operands[1]):
         return []
     return _scale_filter(op, contraction, factor)
 
@@ -120,7 +104,7 @@ def _distribute(op: Operation, rest: tuple[Value, Value], factor: Value) -> list
         bias = xt.mul(rest[1], factor)
         result = xt.add(scaled, bias)
     _replace(op, result)
-    inner = owner_op(next(v for v in op.operands if not _is_constant(v)))
+    inner = owner_op(next(v for v in op.operands if not is_constant(v)))
     op.erase()
     inner.erase()
     return [owner_op(scaled), owner_op(result)]
@@ -132,7 +116,7 @@ def _scale_filter(op: Operation, contraction: Operation, factor: Value) -> list[
     x, w = contraction.operands
     w_rank = xt.TensorType.of(w).rank
     a = xt.attrs_of(contraction)
-    if short_name(contraction) == "convolution":
+    if name_of(contraction) == "convolution":
         channel = 1 if a.layout == "NCHW" else rank - 1
         place = {"OIHW": 0, "HWIO": w_rank - 1}.get(a.filter)
     else:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Module, Operation
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -28,7 +26,6 @@ __all__ = ["FormKernels"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class FormKernels(Pass):
     """Groups ops into kernels and replaces them by dispatches.
 
@@ -49,7 +46,6 @@ class FormKernels(Pass):
     explain: print why dependent kernels were not made one; -v prints those that an estimate of their cost kept apart.
     """
 
-    name: ClassVar[str] = "form-kernels"
     fuse: str = "all"
     max_buffers: int = 28
     max_row: int = 65536
@@ -74,11 +70,10 @@ class FormKernels(Pass):
         erase_dead(module)
         outliner = Outliner(module)
         known = _known_symbols(module)
-        with module.context, ir.Location.unknown():
-            for function in list(module.body):
-                if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
-                    self._regions(function.operation, outliner, lambda: FusionRules(limits, bounds), ctx, known)
-            mark_shared_updates(module)
+        for function in list(module.body):
+            if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
+                self._regions(function.operation, outliner, lambda: FusionRules(limits, bounds), ctx, known)
+        mark_shared_updates(module)
         if getattr(ctx.options, "verbose", 0):
             ctx.verbose(str(summarise(module)))
 

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -44,9 +43,7 @@ from xcc.passes.xt.quant.quantised import (
 )
 from xcc.passes.xt.quant.quantised_moves import QuantisedMoves
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.weights import WeightStore
+from xcc.weights import WeightStore
 
 __all__ = ["IntegerContractions"]
 
@@ -54,7 +51,6 @@ Pattern = Callable[[Any], Any]
 
 
 @register_pass
-@dataclass(frozen=True)
 class IntegerContractions(Pass):
     """Turns contractions of dequantised bytes, or of bytes less a zero point in i32, into contractions of the bytes.
 
@@ -65,7 +61,6 @@ class IntegerContractions(Pass):
     is multiplied in bytes by matrix instructions alone: others want it packed.
     """
 
-    name: ClassVar[str] = "integer-contractions"
     activations: str = ""
 
     def run(self, module: Module, ctx: PassContext) -> None:
@@ -79,13 +74,12 @@ class IntegerContractions(Pass):
              "dot_general": lambda op: rules.product(op, sign)},
             {"quantize": rules.requantise},
         ]
-        with module.context:
-            for stage in stages:
-                for op in walk_ops(module):
-                    pattern = stage.get(name_of(op))
-                    if pattern is not None:
-                        apply(op, [pattern], say)
-                erase_dead(module)
+        for stage in stages:
+            for op in walk_ops(module):
+                pattern = stage.get(name_of(op))
+                if pattern is not None:
+                    apply(op, [pattern], say)
+            erase_dead(module)
 
 
 class _Rules(QuantisedMoves):

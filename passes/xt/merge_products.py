@@ -17,17 +17,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import (
+    at,
+    erase_dead,
+    is_pointwise,
+    is_stored,
+    name_of,
+    producer,
+    replace,
+    users_of,
+    walk_ops,
+)
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["MergeProducts"]
 
@@ -53,28 +61,24 @@ class _Part:
 
 
 @register_pass
-@dataclass(frozen=True)
 class MergeProducts(Pass):
     """Joins the matrix products of one value with several weights, where their readers take slices."""
 
-    name: ClassVar[str] = "merge-products"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            found: dict[Any, list[_Part]] = {}
-            for op in walk_ops(module):
-                part = _part(op) if name_of(op) == "dot_general" else None
-                if part is not None:
-                    a = xt.attrs_of(op)
-                    found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype, part.rounded,
-                                      str(xt.element_type_of(op.operands[1]))), []).append(part)
-            for parts in found.values():
-                free = [p for p in parts if p.free]
-                if len(free) > 1:
-                    _merge(free)
-                elif len(parts) > 1 and _fills_waves(parts, ctx.chip):
-                    _merge(parts)
-            erase_dead(module)
+        found: dict[Any, list[_Part]] = {}
+        for op in walk_ops(module):
+            part = _part(op) if name_of(op) == "dot_general" else None
+            if part is not None:
+                a = xt.attrs_of(op)
+                found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype, part.rounded,
+                                  str(xt.element_type_of(op.operands[1]))), []).append(part)
+        for parts in found.values():
+            free = [p for p in parts if p.free]
+            if len(free) > 1:
+                _merge(free)
+            elif len(parts) > 1 and _fills_waves(parts, ctx.chip):
+                _merge(parts)
+        erase_dead(module)
 
 
 def _part(op: Operation) -> _Part | None:
@@ -82,31 +86,26 @@ def _part(op: Operation) -> _Part | None:
     a = xt.attrs_of(op)
     matrix = op.operands[1]
     shape = xt.shape_of(matrix)
-    if a.lhs_batch or len(shape) != 2 or len(a.rhs_contract) != 1 or not _stored(matrix) \
+    if a.lhs_batch or len(shape) != 2 or len(a.rhs_contract) != 1 or not is_stored(matrix) \
             or a.lhs_contract != (len(xt.shape_of(op.operands[0])) - 1,):
         return None
     columns = shape[1 - a.rhs_contract[0]]
     assert isinstance(columns, int)
     value, bias = op.results[0], None
-    users = _users(value)
+    users = users_of(value)
     if len(users) == 1 and name_of(users[0]) == "add":
         other = next((v for v in users[0].operands if v != value), None)
-        if other is not None and (_stored(other) or _widened(other) is not None) and xt.shape_of(other) == (columns,) \
-                and xt.element_type_of(other) == xt.element_type_of(value):
+        if other is not None and (is_stored(other) or _widened(other) is not None) \
+                and xt.shape_of(other) == (columns,) and xt.element_type_of(other) == xt.element_type_of(value):
             value, bias = users[0].results[0], other
-    users, rounded = _users(value), ""
+    users, rounded = users_of(value), ""
     if len(users) == 1 and name_of(users[0]) == "convert" and not xt.attrs_of(users[0]).saturate:
         value = users[0].results[0]
-        users, rounded = _users(value), xt.TensorType.of(value).dtype
+        users, rounded = users_of(value), xt.TensorType.of(value).dtype
     free = all(_reads_a_slice(u) for u in users)
-    if not users or not free and not all(_reads_a_slice(u) or _is_pointwise(u) for u in users):
+    if not users or not free and not all(_reads_a_slice(u) or is_pointwise(u) for u in users):
         return None
     return _Part(op, bias, rounded, value, columns, free)
-
-
-def _is_pointwise(op: Operation) -> bool:
-    cls = xt.op_class(op)
-    return cls is not None and cls.access == "pointwise"
 
 
 def _fills_waves(parts: Sequence[_Part], chip: Chip) -> bool:
@@ -133,18 +132,10 @@ def _columns_of_waves(rows: int, columns: int, cores: int) -> float:
                for width, dearer in WIDTHS.items())
 
 
-def _users(value: Value) -> list[Operation]:
-    return list(dict.fromkeys(u.owner.operation for u in value.uses))
-
-
-def _stored(value: Value) -> bool:
-    return producer(value, "weight") is not None or producer(value, "constant") is not None
-
-
 def _widened(value: Value) -> Any:
     """The weight or constant that `value` is a conversion of, else None."""
     op = producer(value, "convert")
-    return op.operands[0] if op is not None and _stored(op.operands[0]) else None
+    return op.operands[0] if op is not None and is_stored(op.operands[0]) else None
 
 
 def _reads_a_slice(op: Operation) -> bool:
@@ -177,7 +168,7 @@ def _merge(parts: Sequence[_Part]) -> None:
             merged = xt.convert(merged, dtype=parts[0].rounded)
     start = 0
     for p in parts:
-        for user in _users(p.value):
+        for user in users_of(p.value):
             with at(user):
                 if name_of(user) == "reshape":
                     replace(user, [_split(merged, p, start, _inner(user) or (), xt.shape_of(user.results[0]))])
@@ -188,7 +179,7 @@ def _merge(parts: Sequence[_Part]) -> None:
 
 def _fits(part: _Part, parts: Sequence[_Part], total: int) -> bool:
     """Whether every reader's split of the columns also splits those of the merged product, wherever the part begins."""
-    steps = [symbolic.product(i) for u in _users(part.value) if (i := _inner(u) if name_of(u) == "reshape" else None)]
+    steps = [symbolic.product(i) for u in users_of(part.value) if (i := _inner(u) if name_of(u) == "reshape" else None)]
     return all(isinstance(s, int) and all(p.columns % s == 0 for p in parts) and total % s == 0 for s in steps)
 
 

@@ -19,13 +19,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.bounds import interval
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.shared.dims import pow2_above
+from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
 
@@ -50,23 +50,20 @@ Bounds = Mapping[str, tuple[int, int]]
 
 
 @register_pass
-@dataclass(frozen=True)
 class MergeSorts(Pass):
     """Has workgroups sort rows or runs where that takes less time than counting or a heap a row."""
 
-    name: ClassVar[str] = "merge-sorts"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            bounds = dim_bounds(module)
-            for op in list(walk_ops(module)):
-                if name_of(op) not in ("sort", "top_k"):
-                    continue
-                plan = _plan(op, ctx.chip.cores, bounds)
-                if plan is not None:
-                    require_countable(module, [xt.shape_of(op.operands[0])[xt.attrs_of(op).axis]], bounds)
-                    with at(op):
-                        replace(op, _rebuilt(op, plan))
+        bounds = dim_bounds(module)
+
+        def merged(op: Operation) -> list[Value] | None:
+            plan = _plan(op, ctx.chip.cores, bounds)
+            if plan is None:
+                return None
+            require_countable(module, [xt.shape_of(op.operands[0])[xt.attrs_of(op).axis]], bounds)
+            return _rebuilt(op, plan)
+
+        rewrite(module, dict.fromkeys(("sort", "top_k"), merged))
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ class _Plan:
     @property
     def left(self) -> int:
         """The most elements that a run keeps."""
-        return max(LEAST, _pow2(self.keep))
+        return max(LEAST, pow2_above(self.keep))
 
     def levels(self) -> list[tuple[int, int]]:
         """(run, ways) of each merge."""
@@ -97,7 +94,7 @@ class _Plan:
 
     def seconds(self, rows: int, cores: int) -> float:
         """An estimate for a GPU of so many cores."""
-        run = self.run or _pow2(self.size)
+        run = self.run or pow2_above(self.size)
         tiles = rows * -(-self.size // run) * run / max(run, TILE)
         steps = _steps(run, self.left)
         total = LAUNCH + steps * (FETCH + max(1.0, tiles / cores) * max(run, TILE) * NETWORK)
@@ -109,10 +106,6 @@ class _Plan:
             total += LAUNCH + rows * size * (ELEMENT + (ways - 1) * run.bit_length() * PROBE)
             size = _kept(size, ways * run, self.left)
         return total
-
-
-def _pow2(n: int) -> int:
-    return 1 << max(0, n - 1).bit_length()
 
 
 def _kept(size: int, run: int, keep: int) -> int:

@@ -14,15 +14,13 @@ dims, have one in front of each product and one behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import apply_rules, name_of, producer
-from xcc.passes.xt.quant.quantised import rebuilt
+from xcc.passes.xt.graph.rewrite import apply_rules, is_pointwise, name_of, producer, rebuilt, users_of
 from xcc.passes.xt.xt_simplify import RULES as SIMPLER
 from xcc.passes.xt.xt_simplify import split_dims
 from xcc.symbolic import Dim
@@ -34,14 +32,12 @@ VIEWS = ("reshape", "slice", "transpose")
 
 
 @register_pass
-@dataclass(frozen=True)
 class MoveViews(Pass):
     """Moves reshapes that merge the rows of a product behind its pointwise ops, and slices in front of other views.
 
     in_place: products read an operand that a transpose makes as it lies, along its own dims.
     """
 
-    name: ClassVar[str] = "move-views"
     in_place: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> None:
@@ -55,8 +51,7 @@ class MoveViews(Pass):
                 rules[name] = [_pointwise_of_merged_rows, _pointwise_of_turned_rows]
         for name in VIEWS:
             rules[name] = [*SIMPLER[name], *rules.get(name, [])]
-        with module.context:
-            apply_rules(module, rules)
+        apply_rules(module, rules)
 
 
 def _product_of_merged_rows(op: Operation) -> Value | None:
@@ -84,13 +79,13 @@ def _product_of_merged_rows(op: Operation) -> Value | None:
 def _parted_again(value: Value, rows: Sequence[Dim]) -> bool:
     """Whether a product's result is read through pointwise ops by a reshape to `rows`, or to more of them."""
     while True:
-        users = _readers(value)
+        users = users_of(value)
         if len(users) != 1:
             return False
         (user,) = users
         if name_of(user) == "reshape":
             return tuple(xt.shape_of(user.results[0])[:len(rows)]) == tuple(rows)
-        if not _is_pointwise(user) or xt.shape_of(user.results[0]) != xt.shape_of(value):
+        if not is_pointwise(user) or xt.shape_of(user.results[0]) != xt.shape_of(value):
             return False
         value = user.results[0]
 
@@ -111,11 +106,11 @@ def _product_of_turned_rows(op: Operation) -> Value | None:
 
 def _turned_again(value: Value) -> bool:
     """Whether all that read it, behind pointwise ops and views, are transposes."""
-    readers = _readers(value)
+    readers = users_of(value)
     for reader in readers:
         name = name_of(reader)
         along = name == "slice" or name == "reshape" and _splits(reader) or \
-            _is_pointwise(reader) and len(readers) == 1 and xt.shape_of(reader.results[0]) == xt.shape_of(value)
+            is_pointwise(reader) and len(readers) == 1 and xt.shape_of(reader.results[0]) == xt.shape_of(value)
         if name != "transpose" and not (along and _turned_again(reader.results[0])):
             return False
     return bool(readers)
@@ -130,7 +125,7 @@ def _pointwise_of_turned_rows(op: Operation) -> Value | None:
     shape = xt.shape_of(op.results[0])
     turned = next((t for v in op.operands if (t := producer(v, "transpose"))), None)
     if turned is None or xt.shape_of(turned.results[0]) != shape or not _of_product(turned.operands[0]) \
-            or not _turned_again(op.results[0]) or len(_readers(turned.results[0])) > 1:
+            or not _turned_again(op.results[0]) or len(users_of(turned.results[0])) > 1:
         return None
     perm = xt.attrs_of(turned).perm
     given = []
@@ -167,7 +162,7 @@ def _pointwise_of_merged_rows(op: Operation) -> Value | None:
     old = xt.shape_of(sources[0].operands[0])
     parts = split_dims(shape, old)
     if parts is None or any(xt.shape_of(s.operands[0]) != old for s in sources) \
-            or not all(_of_product(s.operands[0]) and len(_readers(s.results[0])) == 1 for s in sources):
+            or not all(_of_product(s.operands[0]) and len(users_of(s.results[0])) == 1 for s in sources):
         return None
     given = []
     for v in op.operands:
@@ -183,26 +178,17 @@ def _pointwise_of_merged_rows(op: Operation) -> Value | None:
     return xt.reshape(rebuilt(op, given), shape=shape)
 
 
-def _readers(value: Value) -> list[Operation]:
-    return list(dict.fromkeys(u.owner.operation for u in value.uses))
-
-
 def _of_product(value: Value, views: Sequence[str] = ()) -> bool:
     """Whether a product makes it, or pointwise ops of one and `views`."""
     while True:
         op = producer(value)
         if op is None or name_of(op) in PRODUCTS:
             return op is not None
-        inner = op.operands[0] if name_of(op) in views else next((v for v in op.operands if _is_pointwise(op)
+        inner = op.operands[0] if name_of(op) in views else next((v for v in op.operands if is_pointwise(op)
                                                                   and xt.shape_of(v) == xt.shape_of(value)), None)
         if inner is None:
             return False
         value = inner
-
-
-def _is_pointwise(op: Operation) -> bool:
-    cls = xt.op_class(op)
-    return cls is not None and cls.access == "pointwise"
 
 
 def _slice_of_transpose(op: Operation) -> Value | None:
@@ -221,7 +207,7 @@ def _reshape_of_slice(op: Operation) -> Value | None:
     """reshape(slice(x)) = slice(reshape(x)) where dims are split that the slice leaves whole, or cuts at multiples of
     what they are split into."""
     part = producer(op.operands[0], "slice")
-    if part is None or producer(part.operands[0], "reshape") is None and len(_readers(part.operands[0])) < 2:
+    if part is None or producer(part.operands[0], "reshape") is None and len(users_of(part.operands[0])) < 2:
         return None
     a, x = xt.attrs_of(part), part.operands[0]
     whole, own, new = xt.shape_of(x), xt.shape_of(part.results[0]), xt.shape_of(op.results[0])

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import name_of, rewrite
 from xcc.passes.xt.products.panels import static_shape
 from xcc.passes.xt.quant.decoded import Move, is_decoded, made_with, merge, permute, split
 
@@ -16,7 +13,6 @@ __all__ = ["MoveWeights"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class MoveWeights(Pass):
     """Transposes and reshapes of what is decoded from narrow weights become those of the weights.
 
@@ -24,17 +20,14 @@ class MoveWeights(Pass):
     After:  ``mul(convert(transpose(w)), transpose(reshape(s)))``, which ``xt-fold`` does when it compiles
     """
 
-    name: ClassVar[str] = "move-weights"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in walk_ops(module):
-                if name_of(op) in ("transpose", "reshape") and is_decoded(op.operands[0]):
-                    with at(op):
-                        moved = _transposed(op) if name_of(op) == "transpose" else _reshaped(op)
-                    if moved is not None:
-                        replace(op, [moved])
-            erase_dead(module)
+        rewrite(module, dict.fromkeys(("transpose", "reshape"), _moved))
+
+
+def _moved(op: Operation) -> Value | None:
+    if not is_decoded(op.operands[0]):
+        return None
+    return _transposed(op) if name_of(op) == "transpose" else _reshaped(op)
 
 
 def _transposed(op: Operation) -> Value | None:

@@ -8,14 +8,11 @@ Sums are of exact products in f32 either way. The conversions are fused with the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.instruction_tables import instructions_of
-from xcc.passes.xt.graph.rewrite import at, name_of, products, replace
+from xcc.passes.xt.graph.rewrite import PRODUCTS, rebuilt, rewrite
 
 __all__ = ["MultipliedTypes"]
 
@@ -23,20 +20,18 @@ SMALL = ("f8E4M3FN", "f8E5M2")
 
 
 @register_pass
-@dataclass(frozen=True)
 class MultipliedTypes(Pass):
     """Multiplies 8-bit floats as f16 where the chip has matrix instructions for that type only."""
-
-    name: ClassVar[str] = "multiplied-types"
 
     def run(self, module: Module, ctx: PassContext) -> None:
         taken = {i.types[0] for i in instructions_of(ctx.chip) if i.exact}
         if "f16" not in taken:
             return
-        with module.context:
-            for op in products(module):
-                kinds = {xt.TensorType.of(v).dtype for v in op.operands}
-                if kinds <= set(SMALL) and (len(kinds) > 1 or not kinds <= taken):
-                    with at(op):
-                        operands = [xt.convert(v, dtype="f16") for v in op.operands]
-                        replace(op, [getattr(xt, name_of(op))(*operands, **vars(xt.attrs_of(op)))])
+
+        def widened(op: Operation) -> Value | None:
+            kinds = {xt.TensorType.of(v).dtype for v in op.operands}
+            if not kinds <= set(SMALL) or len(kinds) == 1 and kinds <= taken:
+                return None
+            return rebuilt(op, [xt.convert(v, dtype="f16") for v in op.operands])
+
+        rewrite(module, dict.fromkeys(PRODUCTS, widened))

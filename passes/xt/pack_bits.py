@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.narrow import per_byte
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import name_of, rewrite
 from xcc.passes.xt.products.panels import static_shape
 from xcc.weights import WeightStore
 
@@ -20,7 +19,6 @@ __all__ = ["PackBits", "packed", "packed_axis"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class PackBits(Pass):
     """Stores weights and tables of 4 and 2 bits as bytes of two and four.
 
@@ -31,24 +29,14 @@ class PackBits(Pass):
     bytes is shifted by one number then, and nothing is interleaved.
     """
 
-    name: ClassVar[str] = "pack-bits"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            store = ctx.weights if ctx.weights is not None else WeightStore()      # a text alone has names, no data
-            for op in walk_ops(module):
-                kind = xt.TensorType.of(op.results[0]).dtype if len(op.results) == 1 else "f32"
-                if name_of(op) in ("weight", "constant") and per_byte(kind) > 1:
-                    with at(op):
-                        new = _unpacked(op, kind, store)
-                    if new is not None:
-                        replace(op, [new])
-            erase_dead(module)
+        store = ctx.weights if ctx.weights is not None else WeightStore()      # a text alone has names, no data
+        rewrite(module, dict.fromkeys(("weight", "constant"), lambda op: _unpacked(op, store)))
 
 
-def _unpacked(op: Operation, kind: str, store: WeightStore) -> Value | None:
-    shape = static_shape(op.results[0])
-    if not shape or 0 in shape or name_of(op) == "constant" and op.attributes["value"].is_splat:
+def _unpacked(op: Operation, store: WeightStore) -> Value | None:
+    shape, kind = static_shape(op.results[0]), xt.TensorType.of(op.results[0]).dtype
+    if per_byte(kind) == 1 or not shape or 0 in shape or name_of(op) == "constant" and op.attributes["value"].is_splat:
         return None
     axis, bits = packed_axis(shape, per_byte(kind)), xt.width(kind)
     less = tuple(-(-n * bits // 8) if d == axis else n for d, n in enumerate(shape))

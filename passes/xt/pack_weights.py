@@ -8,8 +8,7 @@ narrow elements, that many rows of a column lie next to each other too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
 from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.op_graph import nominal_count
-from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, products, replace
+from xcc.passes.xt.graph.rewrite import PRODUCTS, name_of, producer, rewrite
 from xcc.passes.xt.products.panels import pack_columns, panel_width, static_shape
 from xcc.passes.xt.products.product_sides import (
     MANY_ROWS,
@@ -30,10 +29,8 @@ from xcc.passes.xt.products.product_sides import (
     turned_later,
 )
 from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
+from xcc.targets.base import Chip
 from xcc.weights import WeightStore
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
 
 __all__ = ["PackWeights"]
 
@@ -41,7 +38,6 @@ FILLED = 64    # columns of narrow weights for each that is filled with zeros
 
 
 @register_pass
-@dataclass(frozen=True)
 class PackWeights(Pass):
     """Rearranges weights that a dot_general or an NHWC convolution multiplies with, in the weight store.
 
@@ -64,7 +60,6 @@ class PackWeights(Pass):
     dot: the dot product instructions to group for, "vnni", "bf16", ...; empty takes the chip's.
     """
 
-    name: ClassVar[str] = "pack-weights"
     width: int = 0
     dot: tuple[str, ...] = ()
 
@@ -72,18 +67,7 @@ class PackWeights(Pass):
         width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
         dot = dot_products_of(ctx.chip, self.dot)
         packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot, ctx.chip)
-        with module.context:
-            for op in products(module):
-                with at(op):
-                    if is_decoded(op.operands[1]):
-                        new = packer.decoded(op)
-                    elif producer(op.operands[1], "weight") is None:
-                        new = packer.computed(op) if name_of(op) == "dot_general" else packer.filter(op)
-                    else:
-                        new = packer.product(op) if name_of(op) == "dot_general" else packer.convolution(op)
-                if new is not None:
-                    replace(op, [new])
-            erase_dead(module)
+        rewrite(module, dict.fromkeys(PRODUCTS, packer.packed_form))
 
 
 class _Packer:
@@ -92,6 +76,13 @@ class _Packer:
     def __init__(self, weights: WeightStore, width: int, dot: Sequence[DotProduct], chip: Chip | None) -> None:
         self.weights, self.width, self.dot, self.chip = weights, width, dot, chip
         self.packed: dict[tuple[str, str], str] = {}
+
+    def packed_form(self, op: Operation) -> Value | None:
+        if is_decoded(op.operands[1]):
+            return self.decoded(op)
+        if producer(op.operands[1], "weight") is None:
+            return self.computed(op) if name_of(op) == "dot_general" else self.filter(op)
+        return self.product(op) if name_of(op) == "dot_general" else self.convolution(op)
 
     def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Value:
         """The weight operand of `op` rearranged; one entry for all who want it so."""

@@ -13,9 +13,6 @@ Anywhere else it is an array like others, that a library sends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -28,25 +25,21 @@ __all__ = ["PushResults"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class PushResults(Pass):
     """Gives exchanged results of kernels a place of their own, on a chip that maps the memory of others."""
-
-    name: ClassVar[str] = "push-results"
 
     def run(self, module: Module, ctx: PassContext) -> None:
         if ctx.chip is None or not ctx.chip.maps_peers:
             return
-        with module.context, ir.Location.unknown():
-            block = main_of(module).regions[0].blocks[0]
-            kernels = {ir.StringAttr(f.attributes["sym_name"]).value: f.operation for f in module.body
-                       if "xt.kernel" in f.operation.attributes}
-            for op in [o.operation for o in block.operations]:
-                if name_of(op) == "permute" and xt.attrs_of(op).pairs == SWAP:
-                    _push(op, kernels)
-            used = {_kernel_of(o) for o in walk_ops(module) if name_of(o) == "dispatch"}
-            for name in kernels.keys() - used:
-                kernels[name].erase()
+        block = main_of(module).regions[0].blocks[0]
+        kernels = {ir.StringAttr(f.attributes["sym_name"]).value: f.operation for f in module.body
+                   if "xt.kernel" in f.operation.attributes}
+        for op in [o.operation for o in block.operations]:
+            if name_of(op) == "permute" and xt.attrs_of(op).pairs == SWAP:
+                _push(op, kernels)
+        used = {_kernel_of(o) for o in walk_ops(module) if name_of(o) == "dispatch"}
+        for name in kernels.keys() - used:
+            kernels[name].erase()
 
 
 def _push(op: Operation, kernels: dict[str, Operation]) -> None:

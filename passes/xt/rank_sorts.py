@@ -12,13 +12,12 @@ rows are fewer than MOST and the rows too few to fill the chip.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import name_of, rewrite
 
 __all__ = ["RankSorts", "sort_sizes"]
 
@@ -29,18 +28,11 @@ AND, OR = getattr(xt, "and"), getattr(xt, "or")
 
 
 @register_pass
-@dataclass(frozen=True)
 class RankSorts(Pass):
     """Turns sort and top_k of static sizes into reductions and a gather, where rows are few."""
 
-    name: ClassVar[str] = "rank-sorts"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) in ("sort", "top_k") and _pays(op, ctx.chip.cores):
-                    with at(op):
-                        replace(op, _ranked(op))
+        rewrite(module, dict.fromkeys(("sort", "top_k"), lambda op: _ranked(op) if _pays(op, ctx.chip.cores) else None))
 
 
 def sort_sizes(op: Operation) -> tuple[int, int, int] | None:

@@ -12,40 +12,30 @@ After, in a kernel that uses %q for nothing else::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, Value
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import integer_limits
 from xcc.dialects.xt.op import attrs_of
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import dims_of, dtype_of, number, only_user
-from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import producer, rewrite
 
 __all__ = ["RequantisedFloats"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class RequantisedFloats(Pass):
     """Replaces the way through bytes inside a kernel by a rounding and a clamp; for stage `linalg`."""
 
-    name: ClassVar[str] = "requantised-floats"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in walk_ops(module):
-                if name_of(op) == "convert" and attrs_of(op).dtype == "f32" and dtype_of(op.operands[0]) == "i32":
-                    with at(op):
-                        new = _rounded(op.operands[0])
-                    if new is not None:
-                        replace(op, [new])
-            erase_dead(module)
+        rewrite(module, {"convert": _rounded})
 
 
-def _rounded(value: Value) -> Value | None:
+def _rounded(op: Operation) -> Value | None:
     """The float form of an i32 that is a requantised number less its zero point; None when it is none."""
+    value = op.operands[0]
+    if attrs_of(op).dtype != "f32" or dtype_of(value) != "i32":
+        return None
     zero, shifted = 0.0, producer(value, "sub")
     if shifted is not None:
         point = number(shifted.operands[1])

@@ -19,20 +19,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import same_dims
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt.graph.op_graph import IN_PLACE
-from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["ScatterPlaces"]
 
@@ -50,23 +47,20 @@ COMBINED = ("f32", "f16", "bf16", "f64", "i32", "i64", "i16", "i8", "ui32", "ui6
 
 
 @register_pass
-@dataclass(frozen=True)
 class ScatterPlaces(Pass):
     """Turns scatters into gathers, and into sorts where updates are combined."""
 
-    name: ClassVar[str] = "scatter-places"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            bounds = dim_bounds(module)
-            for op in list(walk_ops(module)):
-                if name_of(op) not in ("scatter_nd", "scatter_elements") or IN_PLACE in op.attributes:
-                    continue
-                with at(op):
-                    made = _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
-                    if made is not None:
-                        require_countable(module, _counted(op), bounds)
-                        replace(op, [made])
+        bounds = dim_bounds(module)
+
+        def gathered(op: Operation) -> Value | None:
+            made = None if IN_PLACE in op.attributes else \
+                _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
+            if made is not None:
+                require_countable(module, _counted(op), bounds)
+            return made
+
+        rewrite(module, dict.fromkeys(("scatter_nd", "scatter_elements"), gathered))
 
 
 def _counted(op: Operation) -> list[Dim]:
@@ -114,9 +108,9 @@ def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
     before, after = math.prod(shape[:a.axis]), math.prod(shape[a.axis + 1:])
     places, count, size = shape[a.axis], given[a.axis], xt.width(kind.dtype) // 8
     lines = after if after > 1 else before      # side by side in a tile
-    columns = min(COLUMNS, _pow2(lines))
+    columns = min(COLUMNS, pow2_above(lines))
     room = min(HELD, chip.shared_bytes - columns * (STEP * max(4, size) + SPARE)) // (columns * size)
-    held = min(_pow2(room + 1) // 2, _pow2(places))
+    held = min(pow2_above(room + 1) // 2, pow2_above(places))
     tiles = before * after // lines * -(-lines // columns) * -(-places // held)
     cores = chip.cores
     shared = -(-tiles // cores) * (count * COMBINED_SECONDS + columns * held * size * MOVED_SECONDS)
@@ -129,10 +123,6 @@ def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
     whole = [xt.reshape(v, shape=(before, n, after)) for v, n in ((x, places), (indices, count), (updates, count))]
     made = xt.combine_columns(*whole, reduction=a.reduction, columns=columns, held=held)
     return xt.reshape(made, shape=tuple(shape))
-
-
-def _pow2(n: int) -> int:
-    return 1 << max(0, n - 1).bit_length()
 
 
 def _nd(op: Operation) -> Value | None:

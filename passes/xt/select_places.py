@@ -11,13 +11,10 @@ becomes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import Dim, product
 
@@ -27,24 +24,21 @@ SHORTEST = 64           # elements that one thread walks as fast
 
 
 @register_pass
-@dataclass(frozen=True)
 class SelectPlaces(Pass):
     """Gives nonzero and compress their places."""
 
-    name: ClassVar[str] = "select-places"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            bounds = dim_bounds(module)
-            for op in list(walk_ops(module)):
-                if name_of(op) not in ("nonzero", "compress") or len(op.operands) != BARE[name_of(op)]:
-                    continue
-                chosen = op.operands[BARE[name_of(op)] - 1]
-                count = product(xt.shape_of(chosen))
-                if not isinstance(count, int) or SHORTEST <= count < MOST:
-                    require_countable(module, [count], bounds)
-                    with at(op):
-                        replace(op, [_with_places(op, chosen, count)])
+        bounds = dim_bounds(module)
+
+        def placed(op: Operation) -> Value | None:
+            chosen = op.operands[BARE[name_of(op)] - 1]
+            count = product(xt.shape_of(chosen))
+            if len(op.operands) != BARE[name_of(op)] or isinstance(count, int) and not SHORTEST <= count < MOST:
+                return None
+            require_countable(module, [count], bounds)
+            return _with_places(op, chosen, count)
+
+        rewrite(module, dict.fromkeys(BARE, placed))
 
 
 BARE = {"nonzero": 1, "compress": 2}

@@ -11,16 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation, Value, ir, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW
 from xcc.dialects.xt.reduce import neutral
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.match import dtype_of
-from xcc.passes.xt.graph.rewrite import at, replace
+from xcc.passes.xt.graph.rewrite import rewrite
 
 # Costs for a result, in loads of a vector that lies in a cache
 STRIDED = 5     # a load whose lanes do not lie side by side
@@ -32,7 +31,6 @@ FAR = 100       # the same from memory
 
 
 @register_pass
-@dataclass(frozen=True)
 class SeparateWindows(Pass):
     """Splits a window of several axes into windows of one, and stores the padding.
 
@@ -41,17 +39,9 @@ class SeparateWindows(Pass):
             ``xt.reduce_window(xt.pad(y) {xcc.stored, low = [0, 0, 0, 2], high = ...}) {window = [1, 1, 1, 5]}``
     """
 
-    name: ClassVar[str] = "separate-windows"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in ops_where(module, lambda o: o.name == "xt.reduce_window"):
-                if not _fits(op):
-                    continue
-                with at(op):
-                    new = _Windows.of(op, ctx.chip.l3_bytes // 2).cheapest(op.operands[0])
-                if new is not None:
-                    replace(op, [new])
+        rewrite(module, {"reduce_window": lambda op: _Windows.of(op, ctx.chip.l3_bytes // 2).cheapest(op.operands[0])
+                         if _fits(op) else None})
 
 
 def _fits(op: Operation) -> bool:

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Module, Value, ir
 from xcc.diagnostics import UserError
@@ -59,7 +58,6 @@ TRIES = 6
 
 
 @register_pass
-@dataclass(frozen=True)
 class Shard(Pass):
     """Makes the module that of one rank of a mesh.
 
@@ -68,7 +66,6 @@ class Shard(Pass):
     shard: "PATTERN=AXIS:DIM" or "PATTERN=whole", for inputs, outputs and weights whose names match.
     """
 
-    name: ClassVar[str] = "shard"
     mesh: tuple[str, ...] = ()
     rank: int = 0
     shard: tuple[str, ...] = ()

@@ -11,9 +11,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART
@@ -23,17 +20,13 @@ __all__ = ["SplitBeside"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitBeside(Pass):
     """Makes a function of each part of a kernel with ``xt.parts``."""
 
-    name: ClassVar[str] = "split-beside"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context, ir.Location.unknown():
-            for function in list(module.body.operations):
-                if function.operation.name == "func.func" and PARTS in function.attributes:
-                    _split(function)
+        for function in list(module.body.operations):
+            if function.operation.name == "func.func" and PARTS in function.attributes:
+                _split(function)
 
 
 def _split(function: Operation) -> None:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.tuning import Database, database
-from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import at, is_stored, name_of, replace, walk_ops
 from xcc.symbolic import Dim
 
 TILE = 64
@@ -28,7 +27,6 @@ NEIGHBOURS = 32     # of them that lie together
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitContractions(Pass):
     """Cuts the sums of matrix products that have too few tiles for the chip's cores.
 
@@ -36,18 +34,16 @@ class SplitContractions(Pass):
     parts: how many parts a product is cut into where it can be, whatever the database says; 0: not given.
     """
 
-    name: ClassVar[str] = "split-contractions"
     terms: int = 512
     parts: int = 0
 
     def run(self, module: Module, ctx: PassContext) -> None:
         entries = Database() if ctx.options is None else database(ctx.options.target, ctx.options.tuning)
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "dot_general":
-                    self._product(op, ctx, entries)
-                elif name_of(op) == "convolution":
-                    self._convolution(op, ctx.chip.cores)
+        for op in list(walk_ops(module)):
+            if name_of(op) == "dot_general":
+                self._product(op, ctx, entries)
+            elif name_of(op) == "convolution":
+                self._convolution(op, ctx.chip.cores)
 
     def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int) -> int:
         """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none."""
@@ -65,7 +61,7 @@ class SplitContractions(Pass):
         a = xt.attrs_of(op)
         x, w = op.operands
         kind, result = xt.TensorType.of(w), xt.TensorType.of(op.results[0])
-        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not _stored(w) \
+        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not is_stored(w) \
                 or not all(isinstance(d, int) for d in (*kind.shape, *result.shape)) or not xt.is_float(a.dtype):
             return
         *window, inner, outputs = _sizes(kind.shape)
@@ -148,10 +144,6 @@ def product_of(op: Operation) -> Product | None:
 def _sizes(shape: tuple[Dim, ...]) -> list[int]:
     """The dims of a static shape."""
     return [d for d in shape if isinstance(d, int)]
-
-
-def _stored(value: Value) -> bool:
-    return producer(value, "weight") is not None or producer(value, "constant") is not None
 
 
 def _cut(value: Value, dim: int, parts: int) -> Value:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import Dim, floordiv
 
 __all__ = ["SplitGroups"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitGroups(Pass):
     """Which group a channel is in is an index of a loop over as many as a group has, which must be a number for that.
 
@@ -23,15 +19,8 @@ class SplitGroups(Pass):
     After:  ``xt.concatenate(xt.convolution(x[:, :c], w[:o/2]), xt.convolution(x[:, c:], w[o/2:])) {axis = 1}``
     """
 
-    name: ClassVar[str] = "split-groups"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in walk_ops(module):
-                if name_of(op) == "convolution" and _has_symbols(op):
-                    with at(op):
-                        new = _split(op)
-                    replace(op, [new])
+        rewrite(module, {"convolution": lambda op: _split(op) if _has_symbols(op) else None})
 
 
 def _has_symbols(op: Operation) -> bool:

@@ -9,20 +9,15 @@ through both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
+from xcc.dialects.xt.numeric import NARROW
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import nominal_count
-from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
-
-NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+from xcc.passes.xt.graph.rewrite import rewrite
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitReductions(Pass):
     """Splits reductions over several dims with few results.
 
@@ -30,32 +25,27 @@ class SplitReductions(Pass):
     results: how many results keep all cores at work without it.
     """
 
-    name: ClassVar[str] = "split-reductions"
     elements: int = 4096
     results: int = 16384
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "reduce":
-                    self._split(op)
+        rewrite(module, {"reduce": self._split})
 
-    def _split(self, op: Operation) -> None:
+    def _split(self, op: Operation) -> Value | None:
         a = xt.attrs_of(op)
         x = op.operands[0]
         shape = xt.shape_of(x)
         axes = [d for d in a.axes if shape[d] != 1]
         kept = [d for d in range(len(shape)) if d not in a.axes and shape[d] != 1]
         if len(axes) < 2 or not kept or axes[-1] > kept[-1]:    # rows that lie together are read by whole blocks
-            return
+            return None
         reduced = nominal_count(tuple(shape[d] for d in axes), {})
         results = nominal_count(tuple(shape[d] for d in kept), {})
         least = self.elements if all(isinstance(shape[d], int) for d in axes) else self.elements // 16
         if reduced < least or results > self.results:
-            return
-        with at(op):
-            dtype = xt.TensorType.of(x).dtype
-            wide = xt.convert(x, dtype="f32") if dtype in NARROW else x
-            part = xt.reduce(wide, kind=a.kind, axes=(axes[-1],), keepdims=True)
-            y = xt.reduce(part, kind=a.kind, axes=a.axes, keepdims=a.keepdims)
-            replace(op, [xt.convert(y, dtype=dtype) if dtype in NARROW else y])
+            return None
+        dtype = xt.TensorType.of(x).dtype
+        wide = xt.convert(x, dtype="f32") if dtype in NARROW else x
+        part = xt.reduce(wide, kind=a.kind, axes=(axes[-1],), keepdims=True)
+        y = xt.reduce(part, kind=a.kind, axes=a.axes, keepdims=a.keepdims)
+        return xt.convert(y, dtype=dtype) if dtype in NARROW else y

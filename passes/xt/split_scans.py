@@ -20,21 +20,17 @@ that is no multiple of a part is padded with the neutral element at the end. Nar
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
+from xcc.dialects.xt.numeric import NARROW
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import product
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 __all__ = ["SplitScans"]
 
-NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 NEUTRAL = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 SCANNED = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "ui64", "ui32", "ui16", "ui8")
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
@@ -44,28 +40,26 @@ ROW = 4096          # elements of a part of a row
 
 
 @register_pass
-@dataclass(frozen=True)
 class SplitScans(Pass):
     """Cuts the axis of cumulative ops with few rows. part: elements that one thread walks."""
 
-    name: ClassVar[str] = "split-scans"
     part: int = 64
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) != "cumulative" or xt.attrs_of(op).kind not in COMBINE:
-                    continue
-                a, x = xt.attrs_of(op), op.operands[0]
-                dtype = xt.TensorType.of(x).dtype
-                if _in_rows(x, a.axis):
-                    with at(op):
-                        replace(op, [_rows(x, a, ctx.chip.cores)])
-                elif self._pays(op, ctx):
-                    with at(op):
-                        wide = xt.convert(x, dtype="f32") if dtype in NARROW else x
-                        y = self._scan(wide, a.kind, a.axis, a.exclusive, a.reverse)
-                        replace(op, [xt.convert(y, dtype=dtype) if dtype in NARROW else y])
+        rewrite(module, {"cumulative": lambda op: self._split(op, ctx)})
+
+    def _split(self, op: Operation, ctx: PassContext) -> Value | None:
+        a, x = xt.attrs_of(op), op.operands[0]
+        dtype = xt.TensorType.of(x).dtype
+        if a.kind not in COMBINE:
+            return None
+        if _in_rows(x, a.axis):
+            return _rows(x, a, ctx.chip.cores)
+        if not self._pays(op, ctx):
+            return None
+        wide = xt.convert(x, dtype="f32") if dtype in NARROW else x
+        y = self._scan(wide, a.kind, a.axis, a.exclusive, a.reverse)
+        return xt.convert(y, dtype=dtype) if dtype in NARROW else y
 
     def _pays(self, op: Operation, ctx: PassContext) -> bool:
         a, kind = xt.attrs_of(op), xt.TensorType.of(op.operands[0])

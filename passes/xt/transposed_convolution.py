@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, replace, walk_ops
-from xcc.symbolic import Dim
+from xcc.passes.xt.graph.rewrite import rewrite
+from xcc.symbolic import product
 
 __all__ = ["TransposedConvolution"]
 
 
 @register_pass
-@dataclass(frozen=True)
 class TransposedConvolution(Pass):
     """A transposed convolution with stride s and a window of s elements puts s x s results in the place of each input.
 
@@ -25,15 +20,8 @@ class TransposedConvolution(Pass):
             the spatial dims by a transpose
     """
 
-    name: ClassVar[str] = "transposed-convolution"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in walk_ops(module):
-                if name_of(op) == "convolution" and _disjoint(op):
-                    with at(op):
-                        new = _product(op)
-                    replace(op, [new])
+        rewrite(module, {"convolution": lambda op: _product(op) if _disjoint(op) else None})
 
 
 def _disjoint(op: Operation) -> bool:
@@ -53,16 +41,9 @@ def _product(op: Operation) -> Value:
     *kernel, _, outputs = xt.shape_of(w)
     n = len(space)
     mirrored = xt.reverse(w, axes=tuple(range(n)))
-    flat = xt.reshape(xt.transpose(mirrored, perm=(n, *range(n), n + 1)), shape=(inputs, _product_of(kernel) * outputs))
+    flat = xt.reshape(xt.transpose(mirrored, perm=(n, *range(n), n + 1)), shape=(inputs, product(kernel) * outputs))
     y = xt.dot_general(x, flat, lhs_contract=(n + 1,), rhs_contract=(0,), dtype=a.dtype)
     y = xt.reshape(y, shape=(batch, *space, *kernel, outputs))
     order = [d for i in range(n) for d in (1 + i, 1 + n + i)]
     y = xt.transpose(y, perm=(0, *order, 2 * n + 1))
     return xt.reshape(y, shape=xt.shape_of(op.results[0]))
-
-
-def _product_of(dims: Sequence[Dim]) -> Dim:
-    out: Dim = 1
-    for d in dims:
-        out = out * d
-    return out

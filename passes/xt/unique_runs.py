@@ -11,18 +11,13 @@ In order of first use (``sorted = false``) a run's number is that of its first e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
+from xcc.dim_expr import Expr
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, dim_bounds, name_of, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import dim_bounds, rewrite
 from xcc.passes.xt.sizes.counted import MOST, require_countable
 from xcc.symbolic import product
-
-if TYPE_CHECKING:
-    from xcc.dim_expr import Expr
 
 __all__ = ["UniqueRuns"]
 
@@ -31,24 +26,21 @@ AND, OR, NOT = getattr(xt, "and"), getattr(xt, "or"), getattr(xt, "not")
 
 
 @register_pass
-@dataclass(frozen=True)
 class UniqueRuns(Pass):
     """Turns unique of whole tensors into a sort and scans."""
 
-    name: ClassVar[str] = "unique-runs"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            bounds = dim_bounds(module)
-            for op in list(walk_ops(module)):
-                if name_of(op) != "unique" or not xt.attrs_of(op).flat:
-                    continue
-                count = product(xt.shape_of(op.operands[0]))
-                if xt.TensorType.of(op.operands[0]).dtype != "i1" and \
-                        (not isinstance(count, int) or SHORTEST <= count < MOST):
-                    require_countable(module, [count], bounds)
-                    with at(op):
-                        replace(op, _runs(op, count))
+        bounds = dim_bounds(module)
+
+        def runs(op: Operation) -> list[Value] | None:
+            count = product(xt.shape_of(op.operands[0]))
+            if not xt.attrs_of(op).flat or xt.TensorType.of(op.operands[0]).dtype == "i1" \
+                    or isinstance(count, int) and not SHORTEST <= count < MOST:
+                return None
+            require_countable(module, [count], bounds)
+            return _runs(op, count)
+
+        rewrite(module, {"unique": runs})
 
 
 def _runs(op: Operation, count: int | Expr) -> list[Value]:

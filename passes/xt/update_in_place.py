@@ -13,15 +13,13 @@ the old value later, else it is copied.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.load_time import VIEWS
 from xcc.passes.xt.graph.memory_uses import UPDATES, MemoryUses
-from xcc.passes.xt.graph.op_graph import IN_PLACE, nominal_count, short_name
+from xcc.passes.xt.graph.op_graph import IN_PLACE, nominal_count
 from xcc.passes.xt.graph.rewrite import at, blocks_of, dim_bounds, name_of, producer
 
 __all__ = ["UpdateInPlace", "ops_of_updates"]
@@ -31,7 +29,6 @@ WALKED = 32     # updates that the threads of a GPU walk in the time of other wa
 
 
 @register_pass
-@dataclass(frozen=True)
 class UpdateInPlace(Pass):
     """Marks updates (dynamic_update_slice, scatters) whose operand nobody reads later with ``xt.in_place``.
 
@@ -39,15 +36,12 @@ class UpdateInPlace(Pass):
     to the result; of other values, those that change few elements.
     """
 
-    name: ClassVar[str] = "update-in-place"
-
     def run(self, module: Module, ctx: PassContext) -> None:
         bounds, threads = dim_bounds(module), ctx.chip is not None and ctx.chip.has_threads
-        with module.context:
-            for function in module.body:
-                if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
-                    for block in blocks_of(function):
-                        _mark_block(block, bounds, threads)
+        for function in module.body:
+            if function.operation.name == "func.func" and "xt.kernel" not in function.attributes:
+                for block in blocks_of(function):
+                    _mark_block(block, bounds, threads)
 
 
 def _mark_block(block: Block, bounds: Mapping[str, tuple[int, int]], threads: bool) -> None:
@@ -93,7 +87,7 @@ def _chain(value: Value, argument: Value, uses: MemoryUses) -> list[Operation]:
         operand = _overwritten(op, value) if op is not None else None
         if op is None or operand is None:
             return []
-        if short_name(op) not in VIEWS and not uses.end_at(op.operands[operand], op, operand):
+        if name_of(op) not in VIEWS and not uses.end_at(op.operands[operand], op, operand):
             return []
         if name_of(op) not in ("while", "scan"):
             found.append(op)

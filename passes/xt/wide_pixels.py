@@ -13,12 +13,11 @@ pixels are shorter than a word and the sum grows by less than MOST.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
+from xcc.passes.xt.graph.rewrite import is_stored, rewrite
 
 __all__ = ["WidePixels"]
 
@@ -38,24 +37,17 @@ class _Plan:
 
 
 @register_pass
-@dataclass(frozen=True)
 class WidePixels(Pass):
     """Pads channels and joins pixels of convolutions whose pixels are shorter than an access to memory."""
 
-    name: ClassVar[str] = "wide-pixels"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in list(walk_ops(module)):
-                if name_of(op) == "convolution" and (plan := _plan(op)) is not None:
-                    with at(op):
-                        replace(op, [_widened(op, plan)])
+        rewrite(module, {"convolution": lambda op: _widened(op, p) if (p := _plan(op)) is not None else None})
 
 
 def _plan(op: Operation) -> _Plan | None:
     a = xt.attrs_of(op)
     x, w = (xt.shape_of(v) for v in op.operands)
-    if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not _stored(op.operands[1]) \
+    if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not is_stored(op.operands[1]) \
             or any(d != 1 for d in (a.lhs_dilation[-1], a.rhs_dilation[-1])):
         return None
     channels, kernel, low, width = w[-2], w[-3], a.low[-1], x[-2]
@@ -77,10 +69,6 @@ def _plan(op: Operation) -> _Plan | None:
         if columns * joined * made <= MOST * kernel * channels:
             return _Plan(joined, made, before, columns, start)
     return None
-
-
-def _stored(value: Value) -> bool:
-    return producer(value, "weight") is not None or producer(value, "constant") is not None
 
 
 def _widened(op: Operation, p: _Plan) -> Value:

@@ -9,9 +9,6 @@ second one's are widened in registers, a vector at a time: weights are read in 1
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 from xcc._mlir import Module
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -24,16 +21,12 @@ NARROW = ("f16", "bf16")
 
 
 @register_pass
-@dataclass(frozen=True)
 class WidenProducts(Pass):
     """Widens the first operand of products of a 16-bit float that the chip does not multiply."""
 
-    name: ClassVar[str] = "widen-products"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            for op in products(module):
-                kind = xt.TensorType.of(op.operands[0]).dtype
-                if kind in NARROW and not (ctx.chip is not None and multiplies(ctx.chip, kind)):
-                    with at(op):
-                        op.operands[0] = xt.convert(op.operands[0], dtype="f32")
+        for op in products(module):
+            kind = xt.TensorType.of(op.operands[0]).dtype
+            if kind in NARROW and not (ctx.chip is not None and multiplies(ctx.chip, kind)):
+                with at(op):
+                    op.operands[0] = xt.convert(op.operands[0], dtype="f32")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import NoMatch, no_match
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.passes.xt.products.panels import pack_columns, panel_width
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["Chunks", "Form", "Shape", "Winograd", "affordable", "best_chunks", "direct_seconds"]
 
@@ -64,7 +62,6 @@ class Form:
 
 
 @register_pass
-@dataclass(frozen=True)
 class Winograd(Pass):
     """Rewrites NHWC convolutions of f32 with a weight as filter.
 
@@ -75,30 +72,30 @@ class Winograd(Pass):
     added: bytes by which all filters together may grow where the tile is chosen. They grow when the model is loaded.
     """
 
-    name: ClassVar[str] = "winograd"
     tile: int = 0
     added: int = 8 << 20
 
     def run(self, module: Module, ctx: PassContext) -> None:
         if ctx.options is not None and not ctx.options.winograd:
             return
-        with module.context:
-            found = []
-            for op in [op for op in walk_ops(module) if name_of(op) == "convolution"]:
-                fault = _misfit(op)
-                if fault is None:
-                    found.append((op, _shape(op, ctx.chip)))
-                else:
-                    _tell(ctx, fault)
-            tiles = [self.tile] * len(found) if self.tile else affordable([_forms(s, ctx.chip) for _, s in found],
-                                                                          self.added)
-            for (op, shape), tile in zip(found, tiles, strict=True):
-                if tile:
-                    with at(op):
-                        replace(op, [_tiled(op, tile, shape.panel, ctx.weights)])
-                else:
-                    times = ", ".join(f"tiles of {f.tile} {f.seconds * 1e6:.0f} us" for f in _forms(shape, ctx.chip))
-                    _tell(ctx, no_match(op, f"{times}: others save more for the bytes of their filters"))
+        found = []
+        for op in [op for op in walk_ops(module) if name_of(op) == "convolution"]:
+            fault = _misfit(op)
+            if fault is None:
+                found.append((op, _shape(op, ctx.chip)))
+            else:
+                _tell(ctx, fault)
+        if self.tile:
+            tiles = [self.tile if best_chunks(s, self.tile, ctx.chip) is not None else 0 for _, s in found]
+        else:
+            tiles = affordable([_forms(s, ctx.chip) for _, s in found], self.added)
+        for (op, shape), tile in zip(found, tiles, strict=True):
+            if tile:
+                with at(op):
+                    replace(op, [_tiled(op, tile, shape.panel, ctx.weights)])
+            else:
+                times = ", ".join(f"tiles of {f.tile} {f.seconds * 1e6:.0f} us" for f in _forms(shape, ctx.chip))
+                _tell(ctx, no_match(op, f"{times}: others save more for the bytes of their filters"))
 
 
 def _tell(ctx: PassContext, fault: NoMatch) -> None:
@@ -132,7 +129,8 @@ def _forms(s: Shape, chip: Chip) -> list[Form]:
     """As it is, then in tiles where that is clearly faster."""
     elements = 4 * s.inputs * -(-s.outputs // s.panel) * s.panel
     direct = direct_seconds(s, chip)
-    tiled = [Form(m, best_chunks(s, m, chip).seconds, elements * ((m + WINDOW - 1) ** 2 - WINDOW ** 2)) for m in POINTS]
+    tiled = [Form(m, best.seconds, elements * ((m + WINDOW - 1) ** 2 - WINDOW ** 2))
+             for m in POINTS if (best := best_chunks(s, m, chip)) is not None]
     return [Form(0, direct, 0), *(f for f in tiled if direct >= f.seconds * MARGIN)]
 
 
@@ -168,9 +166,9 @@ def direct_seconds(s: Shape, chip: Chip) -> float:
     return max(products / rate, 4 * WINDOW ** 2 * s.inputs * s.outputs / chip.bandwidth)
 
 
-def best_chunks(s: Shape, tile: int, chip: Chip) -> Chunks:
-    """The chunks that are estimated to be fastest."""
-    return min(_chunks(s, tile, chip), key=lambda c: (c.seconds, c.busy))
+def best_chunks(s: Shape, tile: int, chip: Chip) -> Chunks | None:
+    """The chunks that are estimated to be fastest; None where a row of tiles holds more than a thread may."""
+    return min(_chunks(s, tile, chip), key=lambda c: (c.seconds, c.busy), default=None)
 
 
 def _chunks(s: Shape, tile: int, chip: Chip) -> Iterator[Chunks]:

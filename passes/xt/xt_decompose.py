@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module, Operation
 from xcc.dialects.xt.base import shape_of
@@ -13,17 +12,14 @@ from xcc.passes.xt.decompose import load
 from xcc.passes.xt.decompose.attention import fused_attention, simpler_attention
 from xcc.passes.xt.decompose.build import dtype
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 FEW_QUERIES = 8
 WIDEST = 256        # features that a tile of attention holds
 
 
 @register_pass
-@dataclass(frozen=True)
-class Decompose(Pass):
+class XtDecompose(Pass):
     """Replaces composite ops by primitive ones, but not those listed in `keep`, which the target schedules itself.
 
     A composite made by a decomposition (attention makes softmax) is decomposed in its turn.
@@ -32,16 +28,14 @@ class Decompose(Pass):
     fused: take the forms that one kernel evaluates as a whole, for composites that are alone in their kernels.
     """
 
-    name: ClassVar[str] = "xt-decompose"
     keep: tuple[str, ...] = ()
     fused: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> None:
         patterns = load() | ({"attention": fused_attention} if self.fused else {})
-        with module.context:
-            while sum([self._apply(op, patterns, ctx) for op in walk_ops(module) if name_of(op) in patterns]):
-                pass
-            erase_dead(module)
+        while sum([self._apply(op, patterns, ctx) for op in walk_ops(module) if name_of(op) in patterns]):
+            pass
+        erase_dead(module)
 
     def _apply(self, op: Operation, patterns: dict[str, Any], ctx: PassContext) -> bool:
         name = name_of(op)

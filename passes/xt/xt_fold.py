@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType, numpy_dtype, width
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, replace, walk_ops
-
-if TYPE_CHECKING:
-    from xcc.weights import WeightStore
+from xcc.weights import WeightStore
 
 SOURCES = ("constant", "weight")
 MOVES = ("movement", "view")
@@ -41,8 +39,7 @@ class _Known:
 
 
 @register_pass
-@dataclass(frozen=True)
-class Fold(Pass):
+class XtFold(Pass):
     """Evaluates ops whose operands are constants and weights, where the result takes no more bytes than these.
 
     A result of at most `small` elements becomes an xt.constant, a larger one an xt.weight that is computed at first
@@ -56,16 +53,14 @@ class Fold(Pass):
         %t = "xt.transpose"(%w) {perm = [1, 0]} ->
     """
 
-    name: ClassVar[str] = "xt-fold"
     small: int = SMALL
     growth: int = 2
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            values: dict[Value, _Known] = {}
-            for op in walk_ops(module):
-                self._visit(op, values, ctx)
-            erase_dead(module)
+        values: dict[Value, _Known] = {}
+        for op in walk_ops(module):
+            self._visit(op, values, ctx)
+        erase_dead(module)
 
     def _visit(self, op: Operation, values: dict[Value, _Known], ctx: PassContext) -> None:
         name = name_of(op)

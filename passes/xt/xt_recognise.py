@@ -15,8 +15,7 @@ Patterns look at dataflow alone, never at names. One that stops short says why (
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -27,11 +26,8 @@ from xcc.passes.xt.recognise.recognise_attention import Attention, shared_heads
 
 
 @register_pass
-@dataclass(frozen=True)
-class Recognise(Pass):
+class XtRecognise(Pass):
     """Finds softmax, rms_norm, layer_norm, gelu, sigmoid and attention in primitive ops."""
-
-    name: ClassVar[str] = "xt-recognise"
 
     def run(self, module: Module, ctx: PassContext) -> None:
         say = ctx.verbose if getattr(ctx.options, "debug_patterns", False) else None
@@ -41,8 +37,7 @@ class Recognise(Pass):
                 small.setdefault(name, []).extend(patterns)
         large: dict[str, list[Callable[[Any], Any]]] = {"dot_general": [Attention(ctx.weights)],
                                                         "attention": [shared_heads]}
-        with module.context:
-            for patterns_of in (small, large):
-                for op in walk_ops(module):
-                    apply(op, patterns_of.get(name_of(op), []), say)
-                erase_dead(module)
+        for patterns_of in (small, large):
+            for op in walk_ops(module):
+                apply(op, patterns_of.get(name_of(op), []), say)
+            erase_dead(module)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +13,10 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of
 from xcc.dialects.xt.types import TensorType, is_float
+from xcc.dim_expr import Expr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import apply_rules, name_of, producer, same_type
 from xcc.passes.xt.products.clip_windows import clipped
-
-if TYPE_CHECKING:
-    from xcc.dim_expr import Expr
 
 RULES: dict[str, list[Callable[[Any], Any]]] = {}
 
@@ -36,15 +33,11 @@ def rule(*names: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
 
 
 @register_pass
-@dataclass(frozen=True)
-class Simplify(Pass):
+class XtSimplify(Pass):
     """Removes ops that do nothing and joins neighbours of one kind, until nothing changes."""
 
-    name: ClassVar[str] = "xt-simplify"
-
     def run(self, module: Module, ctx: PassContext) -> None:
-        with module.context:
-            apply_rules(module, RULES)
+        apply_rules(module, RULES)
 
 
 rule("reduce_window")(clipped)

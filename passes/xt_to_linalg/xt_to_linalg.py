@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Block, Module, Operation, Type, Value, arith_d, func_d, ir, owner_op
@@ -28,7 +27,6 @@ FAMILIES = ("ops.conv", "ops.elementwise", "ops.indexing", "ops.matmul", "ops.pa
 
 
 @register_pass
-@dataclass(frozen=True)
 class XtToLinalg(Pass):
     """Rewrites every kernel function (attribute `xt.kernel`) from xt ops to linalg.generic on tensors.
 
@@ -36,15 +34,12 @@ class XtToLinalg(Pass):
     their users. Composite ops must have been decomposed. See docs/architecture.md, "Kernels (stage `linalg`)".
     """
 
-    name: ClassVar[str] = "xt-to-linalg"
-
     def run(self, module: Module, ctx: PassContext) -> None:
         for family in FAMILIES:
             importlib.import_module(f"xcc.passes.xt_to_linalg.{family}")
-        with module.context:
-            for function in list(module.body.operations):
-                if "xt.kernel" in function.attributes:
-                    convert_kernel(function, ctx.chip is not None and ctx.chip.has_threads)
+        for function in list(module.body.operations):
+            if "xt.kernel" in function.attributes:
+                convert_kernel(function, ctx.chip is not None and ctx.chip.has_threads)
 
 
 def convert_kernel(old: Operation, threads: bool = False) -> Operation:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
 import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import llvmlite.binding as llvm
 
 from xcc._mlir import Module, Operation, Type, ir
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.options import CompileOptions
 from xcc.targets.amdgcn.assembly import inner_loop, occupancy
 from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_code_object
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir, scratch_bytes
+from xcc.targets.lld import lld
 from xcc.targets.llvm_text import linked, nested_modules
-
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
 
 __all__ = ["assembly", "code_file", "code_object", "emit_kernel", "link_code_object"]
 
@@ -69,11 +65,8 @@ def code_file(text: str, chip: Chip, kind: str) -> bytes:
 
 def link_code_object(relocatable: bytes) -> bytes:
     """A loadable code object of one relocatable object, by LLD."""
-    if importlib.util.find_spec("ziglang") is not None:
-        linker = [sys.executable, "-m", "ziglang", "ld.lld"]
-    elif shutil.which("ld.lld"):
-        linker = ["ld.lld"]
-    else:
+    linker = lld()
+    if not linker:
         raise UserError("no linker for AMD code found: pip install ziglang, or install ld.lld")
     with tempfile.TemporaryDirectory(prefix="xcc-link-") as folder:
         source, out = Path(folder, "kernel.o"), Path(folder, "kernel.hsaco")

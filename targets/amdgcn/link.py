@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from xcc.options import CompileOptions
+from xcc.runtime.program import Program
 from xcc.targets.base import Chip, KernelBinary
-
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
-    from xcc.runtime.program import Program
 
 
 def link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: CompileOptions) -> dict[str, bytes]:

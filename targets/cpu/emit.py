@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Module, Operation, ir
+from xcc.options import CompileOptions
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
-
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
 
 
 def code_file(text: str, chip: Chip, kind: str) -> bytes:

@@ -9,30 +9,11 @@ from xcc.diagnostics import UserError
 from xcc.passes.legal_ops import TILES
 from xcc.targets.base import Chip, KernelBinary, Target
 from xcc.targets.cpu import chip as cpu_chip
+from xcc.targets.folders import deferred
 
 if TYPE_CHECKING:
-    from xcc._mlir import Module
     from xcc.options import CompileOptions
-    from xcc.passes.pipeline import Pipeline, Stage
     from xcc.runtime.program import Program
-
-
-def _pipeline(options: CompileOptions) -> Pipeline:
-    from xcc.targets.cpu.pipeline import pipeline
-
-    return pipeline(options)
-
-
-def _tile_stages(options: CompileOptions) -> tuple[Stage, ...]:
-    from xcc.targets.cpu.pipeline import vector_stages
-
-    return vector_stages()
-
-
-def _emit_kernel(module: Module, chip: Chip, options: CompileOptions) -> KernelBinary:
-    from xcc.targets.cpu.emit import emit_kernel
-
-    return emit_kernel(module, chip, options)
 
 
 def _link(program: Program, kernels: tuple[KernelBinary, ...], chip: Chip, options: CompileOptions) -> dict[str, bytes]:
@@ -74,16 +55,11 @@ def required_flags(chip: Chip) -> list[str]:
     return list(dict.fromkeys(["avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", *wide, *more]))
 
 
-def _code_file(text: str, chip: Chip, kind: str) -> bytes:
-    from xcc.targets.cpu.emit import code_file
-
-    return code_file(text, chip, kind)
-
-
 TARGET = Target(
-    name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, pipeline=_pipeline,
-    tile_stages=_tile_stages, emit_kernel=_emit_kernel,
-    link=_link, formats=("asm", "obj"), code_file=_code_file, kept_stage="cpu", shares_after="vector",
+    name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, link=_link,
+    pipeline=deferred("cpu", "pipeline", "pipeline"), tile_stages=deferred("cpu", "pipeline", "tile_stages"),
+    emit_kernel=deferred("cpu", "emit", "emit_kernel"),
+    formats=("asm", "obj"), code_file=deferred("cpu", "emit", "code_file"), kept_stage="cpu", shares_after="vector",
     legal={"cpu": (*TILES, "func.call", "builtin.unrealized_conversion_cast", "llvm.*"),
            "llvm": ("builtin.module", "llvm.*")},
     title="CPUs", other_names="arm aarch64 host llvm native x86 x86-64 x86_64", native_key=cpu_chip.native_key,

@@ -43,6 +43,8 @@ def winograd(kernel: Kernel, place: Domain, lanes: int, chip: Chip) -> Schedule 
     shape = Shape(estimate(place.dims[0]) if down else 1, estimate(place.dims[down]), columns, estimate(inputs),
                   estimate(place.dims[last]), panel)
     chunks = best_chunks(shape, tile, chip)
+    if chunks is None:
+        return None
     block, vector = [0] * (last + 1), [1] * (last + 1)
     block[:down] = [1] * down
     vector[down] = vector[across] = tile

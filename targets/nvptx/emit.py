@@ -7,20 +7,18 @@ import subprocess
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, ir
 from xcc.diagnostics import CompilerBug, UserError
+from xcc.options import CompileOptions
 from xcc.passes.gpu.early_launch import EARLY
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import scratch_bytes
 from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
 from xcc.targets.nvptx.packed_adds import without_packed_adds
 from xcc.targets.nvptx.ptxas import find_ptxas
-
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
 
 __all__ = ["assemble", "code_file", "emit_kernel", "ptx_of"]
 

@@ -1,53 +1,33 @@
-"""The stages of an NVIDIA compilation, one pass a line."""
+"""The stages of an NVIDIA compilation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from xcc.passes.base import parse_pass
-from xcc.passes.pipeline import Pipeline, Stage
-from xcc.passes.upstream import Upstream
+from xcc.options import CompileOptions
+from xcc.passes.pipeline import Pipeline
 from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread_stage
 
-if TYPE_CHECKING:
-    from xcc.options import CompileOptions
-
-
-def gpu_stages() -> tuple[Stage, ...]:
-    """From tile programs to the NVVM dialect."""
-    return (
-        plan_stage(),
-        thread_stage(),
-        Stage("nvvm", (
-            *thread_math(halves=False),
-            parse_pass("warpgroup-matrix"),
-            parse_pass("kernel-abi"),
-            parse_pass("predicated-stores"),
-            Upstream(pipeline="expand-strided-metadata"),
-            Upstream(pipeline="lower-affine"),
-            Upstream(pipeline="convert-nvgpu-to-nvvm"),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="cse"),
-            parse_pass("copy-pointers"),
-            Upstream(pipeline="convert-scf-to-cf"),
-            Upstream(pipeline="convert-math-to-llvm"),
-            Upstream(pipeline="convert-vector-to-llvm"),
-            Upstream(pipeline="gpu.module(convert-gpu-to-nvvm{index-bitwidth=64})"),
-            Upstream(pipeline="reconcile-unrealized-casts"),
-            Upstream(pipeline="canonicalize"),
-            Upstream(pipeline="cse"),
-            parse_pass("nvvm-kernel-functions"),
-            parse_pass("streamed-lines"),
-            parse_pass("early-launch"),
-        )),
-    )
+STAGES = f"""
+{plan_stage()};
+{thread_stage()};
+nvvm: {thread_math(halves=False)}, warpgroup-matrix, kernel-abi, predicated-stores,
+      mlir(expand-strided-metadata), mlir(lower-affine), mlir(convert-nvgpu-to-nvvm), mlir(canonicalize), mlir(cse),
+      copy-pointers, mlir(convert-scf-to-cf), mlir(convert-math-to-llvm), mlir(convert-vector-to-llvm),
+      mlir(gpu.module(convert-gpu-to-nvvm{{index-bitwidth=64}})), mlir(reconcile-unrealized-casts),
+      mlir(canonicalize), mlir(cse), nvvm-kernel-functions, streamed-lines, early-launch
+"""
+"""From tile programs to the NVVM dialect."""
 
 
 def kernel_pipeline() -> Pipeline:
     """What runs on a tile program alone."""
-    return Pipeline(gpu_stages())
+    return Pipeline.parse(STAGES)
+
+
+def tile_stages(_: CompileOptions) -> Pipeline:
+    """The stages of :func:`pipeline` that run on a kernel alone, behind ``vector``."""
+    return kernel_pipeline()
 
 
 def pipeline(options: CompileOptions) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
-    return gpu_pipeline(gpu_stages())
+    return gpu_pipeline(STAGES)

@@ -214,9 +214,10 @@ def large_cases() -> list[Case]:
 def module_of(case: Case, arrays: list[Array]) -> Any:
     """@main that computes the case from inputs x0, x1, ..."""
     from xcc._mlir import func_d, ir
+    from xcc.context import shared_context
     from xcc.dialects import xt
 
-    with xt.context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         module = ir.Module.create()
         kinds = [xt.TensorType(a.shape, xt.dtype_name(a.dtype)).mlir() for a in arrays]
         with ir.InsertionPoint(module.body):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import xcc
 from xcc import symbolic
 from xcc._mlir import func_d, ir
+from xcc.context import shared_context
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.interpreter.executor import make_executor as interpreting
@@ -78,7 +79,7 @@ def build(body: Callable[..., Any], inputs: Sequence[Array], dynamic: bool = Fal
 
 def module_of(body: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     """A module whose @main is `body` on inputs x0, x1... of the given TensorTypes."""
-    with xt.context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         module = ir.Module.create()
         types = [t.mlir() for t in inputs]
         with ir.InsertionPoint(module.body):
@@ -117,7 +118,7 @@ def compiled(module: Any, weights: Any = None) -> Any:
         if not _chip:
             return xcc.compile(path, target="cpu", cache=False, isolate=False)
         target = "nvptx,code=ptx" if _chip.startswith("sm_") else "amdgcn"
-        model = xcc.compile(path, target=target, chip=_chip, cache=False, keep_ir=True)
+        model = xcc.compile(path, target=target, chip=_chip, cache=False, keep_ir=True, isolate=False)
     a = model.artifact
     model._executor = interpreting(a.program, a.members, a.weights, a.manifest)
     return model

@@ -271,7 +271,8 @@ def test_dims_of_a_grid_beside_those_that_arrays_have(rows: int, columns: int) -
     """On a GPU a dim of the grid that is an array's size is given once; the others keep their own."""
     @xcc.kernel
     def k(x, y):
-        y.store((xcc.program_id(0), xcc.program_id(1) * 16), x.tile((xcc.program_id(0), xcc.program_id(1) * 16), (1, 16)))
+        at = xcc.program_id(0), xcc.program_id(1) * 16
+        y.store(at, x.tile(at, (1, 16)))
 
     shape = rows, 16 * columns
     given = [Array("f32", shape, (shape[1], 1), (2, 0))] * 2

@@ -9,7 +9,10 @@ import pytest
 import torch
 from rank_processes import start
 
-pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no torch.distributed")
+pytestmark = [
+    pytest.mark.early,
+    pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no torch.distributed"),
+]
 
 WORKER = Path(__file__).with_name("torch_rank_worker.py")
 STEPS, MICRO_BATCHES = 3, 4

@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.testing._internal import common_methods_invocations
+from torch.testing._internal import common_methods_invocations, common_utils
 from torch.utils import _pytree
 
 from xcc.frontends.torch import keep
@@ -77,9 +77,15 @@ def supported(op: str, dtype: str) -> bool:
 
 
 def sample_inputs(op: str, dtype: str, *, requires_grad: bool = False) -> Iterator[Any]:
-    """What the database gives, the same in every process and on machines with a GPU, which some samples would use."""
+    """What the database gives, the same in every process and on machines with a GPU, which some samples would use.
+
+    Left out is what takes two thirds of the time: a search of all frames for the test of torch's own that asks, which
+    there is not, and seeds for devices other than the CPU, each of which is kept with its traceback.
+    """
     torch.manual_seed(SEED)
-    with warnings.catch_warnings(), mock.patch.object(torch.cuda, "is_available", lambda: False):
+    with warnings.catch_warnings(), mock.patch.object(torch.cuda, "is_available", lambda: False), \
+            mock.patch.object(common_utils, "extract_test_fn", lambda: None), \
+            mock.patch.object(torch, "manual_seed", torch.default_generator.manual_seed):
         warnings.simplefilter("ignore")
         yield from database()[op].sample_inputs("cpu", DTYPES[dtype], requires_grad=requires_grad)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc.context import new_context, parse_module
+from xcc.context import parse_module, shared_context
 from xcc.passes.base import PassContext
 from xcc.runtime.library import load_library
 from xcc.targets.cpu import chip as cpu_chip
@@ -19,7 +19,7 @@ from xcc.targets.llvm_text import llvm_ir
 def llvm_text(text: str, chip: Any = None) -> str:
     """LLVM IR of the tile programs in `text`, before optimization."""
     chip = chip or cpu_chip.host()
-    module = parse_module(text, new_context(), "test")
+    module = parse_module(text, shared_context(), "test")
     with module.context:
         kernel_pipeline().run(module, PassContext(chip=chip))
         return llvm_ir(module)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xcc.passes.base import Pass, PassContext, register_pass
 
 
 @register_pass
-@dataclass(frozen=True)
 class ExpToSqrt(Pass):
     """A user's pass: takes square roots where the model takes exponentials."""
 
@@ -28,7 +26,6 @@ class ExpToSqrt(Pass):
 
 
 @register_pass
-@dataclass(frozen=True)
 class AddStrayOp(Pass):
     """A faulty pass: leaves an ``xtv`` op that MLIR's verifier lets through."""
 
@@ -43,7 +40,6 @@ class AddStrayOp(Pass):
 
 
 @register_pass
-@dataclass(frozen=True)
 class NegateProduct(Pass):
     """A faulty pass of stage xt: what a product gives is negated."""
 

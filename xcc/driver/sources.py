@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xcc.context import new_context, parse_module
+from xcc.context import parse_module, shared_context
 from xcc.diagnostics import CompilerBug, UserError, XccError, one_line
 from xcc.driver.reproducer import import_command
 from xcc.frontends.torch.program import is_program
@@ -113,7 +113,7 @@ def _load_mlir(path: Path) -> Source:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as e:
         raise UserError(f"{path}: cannot be read: {e}") from None
-    module = parse_module(text, new_context(), str(path))
+    module = parse_module(text, shared_context(), str(path))
     attributes = module.operation.attributes
     stage = attributes[STAGE_ATTRIBUTE].value if STAGE_ATTRIBUTE in attributes else ""
     return Source(module, _weights_beside(path, module), stage, path.stem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, ir, parent_op
 from xcc.passes.gpu.assign.operand_patch import patch
@@ -15,9 +14,7 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes, is_elementwise, is_vec
 from xcc.passes.gpu.memory.access import Access, register_run
 from xcc.passes.gpu.thread.scan import scan_layout
 from xcc.passes.gpu.thread.sort import SORT, sorted_layout
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["CONTRACTION", "NaturalLayouts", "scan_dim"]
 

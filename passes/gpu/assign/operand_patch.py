@@ -7,14 +7,10 @@ which is choosing their order or, below 32 bits, one byte permutation a register
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.tile_ops import element_bytes
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["patch"]
 

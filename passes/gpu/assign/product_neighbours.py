@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.gpu.assign.natural_layouts import NaturalLayouts
 from xcc.passes.gpu.layout.contraction import HELD, RUN, SWAPPED, WARPS, Contraction
 from xcc.passes.gpu.layout.tile_ops import is_elementwise, is_vector, owner, yielded
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.vendor import warpgroup
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["join_columns", "share_rows"]
 

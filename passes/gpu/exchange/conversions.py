@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Type, Value, arith_d, ir, vector_d
 from xcc.passes.gpu.exchange.exchange_pieces import convert_in_pieces
@@ -25,9 +25,7 @@ from xcc.passes.gpu.layout.registers import (
 )
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.ldmatrix import loads_matrices
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["Exchange", "convert", "shuffle_xor"]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Block, InsertionPoint, Value, arith_d, gpu_d, ir
 from xcc.passes.gpu.exchange.lane_exchange import emit_shuffle
 from xcc.passes.gpu.layout.linear import Layout, bits
 from xcc.passes.gpu.layout.registers import index
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["ThreadCode", "Turn"]
 

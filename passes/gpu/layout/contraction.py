@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Operation, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, select_group_instruction, select_instruction
 from xcc.passes.gpu.layout.linear import Layout, log2
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["HELD", "RUN", "SWAPPED", "UNSIGNED", "WARPS", "Contraction", "column_bits"]
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.shared.instruction_tables import instructions_of
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["MatrixInstruction", "exact_instructions", "select_group_instruction", "select_instruction"]
 

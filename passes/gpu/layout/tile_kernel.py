@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import LAYOUT, config_int, is_vector, walk, words
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["TileKernel", "tile_kernels"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Attribute, Block, Operation, Type, Value, ir, scf_d
 from xcc.diagnostics import CompilerBug
@@ -26,9 +26,7 @@ from xcc.passes.gpu.thread.pieces import IN_PIECES, Pieces
 from xcc.passes.gpu.thread.scan import scan
 from xcc.passes.gpu.thread.sort import SORT, sort
 from xcc.passes.gpu.vendor import warpgroup
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["KernelBuilder"]
 

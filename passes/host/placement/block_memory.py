@@ -17,7 +17,7 @@ from xcc.passes.host.placement.places import (
 )
 from xcc.passes.xt.graph.load_time import view_root
 from xcc.passes.xt.graph.memory_uses import MemoryUses
-from xcc.passes.xt.graph.op_graph import short_name
+from xcc.passes.xt.graph.rewrite import name_of
 
 __all__ = ["BlockMemory"]
 
@@ -28,7 +28,7 @@ class BlockMemory(MemoryUses):
     def makes(self, value: Value) -> bool:
         """Whether an op of the block itself writes `value`, in each run, to a buffer of its own."""
         op = self.maker(value)
-        return op is not None and short_name(op) not in ("weight", "constant") and AT_LOAD not in op.attributes
+        return op is not None and name_of(op) not in ("weight", "constant") and AT_LOAD not in op.attributes
 
     def checked_places(self, replaced: Mapping[int, Value | None]) -> dict[Value, Place]:
         """The places of the block's values, as its ops say. `replaced` has for each result that has a place of its own

@@ -19,7 +19,8 @@ from xcc._mlir import Attribute, Block, Module, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
-from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
+from xcc.passes.xt.graph.op_graph import IN_PLACE
+from xcc.passes.xt.graph.rewrite import name_of
 
 __all__ = ["AT_LOAD", "OWN", "PLACES", "SHARES", "Place", "has_places", "main_of", "note_shares", "overwritable",
            "places_of", "set_places", "terminator"]
@@ -63,7 +64,7 @@ def terminator(block: Block) -> list[Value]:
 
 def has_places(op: Operation) -> bool:
     """Whether `op` writes its results in each run."""
-    return short_name(op) not in WITHOUT and AT_LOAD not in op.attributes
+    return name_of(op) not in WITHOUT and AT_LOAD not in op.attributes
 
 
 def places_of(op: Operation) -> list[Place]:
@@ -88,8 +89,8 @@ def set_places(op: Operation, places: Sequence[Place]) -> None:
 
 def overwritable(op: Operation, result: int) -> list[int]:
     """The operands of `op` whose memory this result may have: each element is read before it is written."""
-    if short_name(op) != "dispatch":
-        carried = len(xt.grouped_operands(op)[0]) if short_name(op) in ("scan", "while") else 0
+    if name_of(op) != "dispatch":
+        carried = len(xt.grouped_operands(op)[0]) if name_of(op) in ("scan", "while") else 0
         return [result] if result < carried else []
     if IN_PLACE in op.attributes:
         return [0]

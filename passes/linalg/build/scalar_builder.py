@@ -6,13 +6,12 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Attribute, Block, Type, Value, ir
+from xcc.passes.linalg.build.tile_values import V
+from xcc.passes.shared.patterns import int_constant
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.passes.linalg.build.tile_values import V
 
 __all__ = ["ATOM_OPS", "ScalarBuilder"]
 
@@ -85,10 +84,7 @@ class ScalarBuilder:
 
     # index arithmetic, folding constants
     def as_int(self, v: Value) -> Int | None:
-        owner = v.owner
-        if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-            return None
-        return int(owner.attributes["value"].value)
+        return int_constant(v)
 
     def add(self, a: Value, b: Value) -> Value:
         x, y = self.as_int(a), self.as_int(b)

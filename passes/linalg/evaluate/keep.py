@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Value, ir
@@ -19,10 +19,8 @@ from xcc.passes.linalg.build.tile_memory import Memory
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor, bare_loop, loop
 from xcc.passes.linalg.schedule.cache_sets import LINE_BYTES, spread_dims
+from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.passes.linalg.schedule.schedule import Schedule
 
 __all__ = ["Part", "kept_parts"]
 

@@ -13,15 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xcc._mlir import Type, Value, ir, scf_d
 from xcc.passes.linalg.build.tile_values import Axis, Ix
+from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 from xcc.passes.linalg.kernel.domain import contraction_of, domain
 from xcc.passes.linalg.kernel.kernel import Kernel, Tensor, bare_loop
-
-if TYPE_CHECKING:
-    from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
 __all__ = ["Strips", "product_in_strips"]
 

@@ -6,16 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.kernel.domain import estimate
 from xcc.passes.linalg.kernel.kernel import Kernel
 from xcc.passes.linalg.schedule.schedule import Schedule
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["neighbours"]
 

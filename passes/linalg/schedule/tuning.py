@@ -23,16 +23,14 @@ import re
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import ir
 from xcc.diagnostics import UserError
+from xcc.dim_expr import Expr
 from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.targets.folders import file
-
-if TYPE_CHECKING:
-    from xcc.dim_expr import Expr
 
 __all__ = ["Database", "database", "shipped", "signature"]
 

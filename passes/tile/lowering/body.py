@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Block, Operation, Value, ir, owner_op
 from xcc.diagnostics import UserError
 from xcc.dialects.tile.op import attrs_of, grouped, op_class, operands_of
 from xcc.dialects.tile.types import TileType
+from xcc.dialects.xt.fields import complete
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.tile.lowering import arithmetic, combine, compute, memory, shape
 from xcc.passes.tile.lowering.order import Order, kind_of
 from xcc.passes.tile.lowering.views import BufferView, value_of
 from xcc.passes.walk import ops_where
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 __all__ = ["Body"]
 
@@ -80,7 +79,9 @@ class Body:
     def tile(self, source: Operation) -> None:
         cls, a = op_class(source), attrs_of(source)
         assert cls is not None
-        cls.normalize(a, *operands_of(source, TileType.of))     # text may leave defaults out
+        types = operands_of(source, TileType.of)
+        complete(cls.attribute_fields, a, types)    # text may leave defaults out
+        cls.normalize(a, *types)
         handler = _HANDLERS.get(source.name.removeprefix("tile."))
         if handler is None:
             raise UserError(f"{_where(source)}: '{source.name}' is of evaluations (XCC_KERNEL=eager or check) or of "

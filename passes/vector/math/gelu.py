@@ -13,15 +13,13 @@ look up one of 16 numbers a lane take a shorter polynomial of tables (gelu_table
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import Operation, Value, ir, maker
 from xcc.passes.shared.lanes import Lanes, has_instruction
 from xcc.passes.shared.patterns import only_user, product, splat_of
 from xcc.passes.vector.math import gelu_table
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["fuse_gelu"]
 
@@ -79,21 +77,15 @@ def _erf_argument(value: Value) -> Value | None:
 def _tanh_argument(value: Value) -> Any:
     """x of sqrt(2/pi) * (x + 0.044715 * x * x * x)."""
     found = product(value)
-    total = None if found is None or not _is(found[1], math.sqrt(2 / math.pi)) else _made_by(found[0], "arith.addf")
+    total = None if found is None or not _is(found[1], math.sqrt(2 / math.pi)) else maker(found[0], "arith.addf")
     if total is None:
         return None
     for x, cubic in (list(total.operands), list(total.operands)[::-1]):
         scaled = product(cubic)
-        cube = None if scaled is None or not _is(scaled[1], _CUBE) else _made_by(scaled[0], "arith.mulf")
+        cube = None if scaled is None or not _is(scaled[1], _CUBE) else maker(scaled[0], "arith.mulf")
         if cube is None:
             continue
-        squares = [_made_by(v, "arith.mulf") for v in cube.operands if v != x]
+        squares = [maker(v, "arith.mulf") for v in cube.operands if v != x]
         if len(squares) == 1 and squares[0] is not None and all(v == x for v in squares[0].operands):
             return x
     return None
-
-
-def _made_by(value: Value, name: str) -> Any:
-    """The op called `name` that `value` is the result of, else None."""
-    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
-    return op if op is not None and op.name == name else None

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from xcc._mlir import Operation, Type, Value, ir
+from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import dense_constant, extract, index, op, shuffle, splat, vec
 from xcc.passes.vector.unroll.group_tiles import GroupTile
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, ScalarTile, Tile
@@ -183,10 +184,8 @@ def _constant_mask(u: Unroller, o: Operation) -> None:
 
 def _known(value: Value) -> Value | int:
     """The int behind a constant index, else the value."""
-    owner = value.owner
-    if not isinstance(owner, ir.Block) and owner.operation.name == "arith.constant":
-        return int(ir.IntegerAttr(owner.operation.attributes["value"]).value)
-    return value
+    number = int_constant(value)
+    return value if number is None else number
 
 
 @unrolls("vector.gather", "vector.scatter")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import const, dtype, shape
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 
 @decomposes("arg_reduce")

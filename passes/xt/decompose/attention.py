@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import const, dim_scalar, dtype, shape, take, widened
 from xcc.symbolic import Dim, floordiv
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 
 @decomposes("attention")

@@ -5,16 +5,12 @@ The transposes around fuse with what makes the operand and what reads the result
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import shape
 from xcc.symbolic import Dim, floordiv
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 
 @decomposes("all_gather")

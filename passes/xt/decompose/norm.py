@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import column, const, mean, shape, total, widened
 from xcc.symbolic import product
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 
 @decomposes("softmax")

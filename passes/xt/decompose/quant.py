@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import integer_limits
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import column, const, convert, shape
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 
 def _spread(a: Attrs, value: Value, x: Value) -> Value:

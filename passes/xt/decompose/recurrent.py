@@ -6,17 +6,15 @@ Narrow floats are operands of products and results; gates and states between the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import const, convert, drop, dtype, shape, take
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 UNROLL = 4  # steps; a longer sequence becomes a loop
 

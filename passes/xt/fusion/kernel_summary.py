@@ -14,7 +14,8 @@ from xcc.dialects import xt
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.load_time import made_at_load
 from xcc.passes.xt.graph.memory_uses import UPDATES
-from xcc.passes.xt.graph.op_graph import IN_PLACE, element_bytes, short_name
+from xcc.passes.xt.graph.op_graph import IN_PLACE, element_bytes
+from xcc.passes.xt.graph.rewrite import name_of
 from xcc.symbolic import Dim
 
 __all__ = ["KernelSummary", "ModelSummary", "contracted", "summarise"]
@@ -78,7 +79,7 @@ def summarise(module: Module) -> ModelSummary:
 
 
 def _dispatches(module: Module) -> list[Operation]:
-    return ops_where(module, lambda op: short_name(op) == "dispatch")
+    return ops_where(module, lambda op: name_of(op) == "dispatch")
 
 
 def _bytes(values: Sequence[Value]) -> Dim:
@@ -101,7 +102,7 @@ def _moved(call: Operation, function: Operation) -> Dim:
 def _updates(ops: Sequence[Operation]) -> Any:
     """What the kernel of these ops writes into its first operand; None where it makes its results anew."""
     updated = next((op for op in ops if IN_PLACE in op.attributes), None)
-    return None if updated is None else updated.operands[UPDATES[short_name(updated)]]
+    return None if updated is None else updated.operands[UPDATES[name_of(updated)]]
 
 
 def _kernel(name: str, function: Operation, dispatches: int, setup: int) -> KernelSummary:
@@ -110,7 +111,7 @@ def _kernel(name: str, function: Operation, dispatches: int, setup: int) -> Kern
     work: Dim = 0
     for op in ops[:-1]:
         work = work + _flops(op)
-    names = tuple(short_name(op) for op in ops[:-1] if short_name(op) not in ("constant", "dim"))
+    names = tuple(name_of(op) for op in ops[:-1] if name_of(op) not in ("constant", "dim"))
     new = _updates(ops)
     read: Dim = 0
     for argument in list(block.arguments)[0 if new is None else 1:]:
@@ -125,7 +126,7 @@ def _kernel(name: str, function: Operation, dispatches: int, setup: int) -> Kern
 def _read(argument: Value) -> Dim:
     """The bytes of `argument` that a kernel reads: all, or what its gathers take."""
     users = [use.owner.operation for use in argument.uses]
-    if not users or not all(short_name(op) in GATHERS and op.operands[0] == argument for op in users):
+    if not users or not all(name_of(op) in GATHERS and op.operands[0] == argument for op in users):
         return _bytes([argument])
     return symbolic.dim_min(_bytes([argument]), sum((_bytes(op.results) for op in users), 0))
 
@@ -141,7 +142,7 @@ def _flops(op: Operation) -> Dim:
         return size * symbolic.product(xt.attrs_of(op).window)
     if access == "contraction":
         return 2 * size * contracted(op)
-    if short_name(op) == "attention":
+    if name_of(op) == "attention":
         keys = xt.shape_of(op.operands[1])[2]
         return 2 * keys * (size + symbolic.product(xt.shape_of(op.operands[0])))
     return 0
@@ -150,11 +151,11 @@ def _flops(op: Operation) -> Dim:
 def contracted(op: Operation) -> Dim:
     """Multiply-adds for one element of the result."""
     a, w = xt.attrs_of(op), xt.shape_of(op.operands[1])
-    if short_name(op) == "dot_general":
+    if name_of(op) == "dot_general":
         return symbolic.product(w[d] for d in a.rhs_contract)
-    if short_name(op) == "packed_matmul":
+    if name_of(op) == "packed_matmul":
         return symbolic.product([w[a.batch + 1], *w[a.batch + 3:]])
-    if short_name(op) == "winograd_convolution":
+    if name_of(op) == "winograd_convolution":
         return symbolic.floordiv(w[0] * w[1] * w[3], a.tile ** 2)       # without the transforms
     outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWI": w[0], "OHWIo": w[0] * w[-1], "OHWIoi": w[0] * w[-2]}[a.filter]
     return symbolic.floordiv(symbolic.product(w), outputs)

@@ -13,8 +13,8 @@ from xcc._mlir import Module, ir
 from xcc.dialects import xt
 from xcc.passes.xt.graph.load_time import view_root
 from xcc.passes.xt.graph.memory_uses import MemoryUses
-from xcc.passes.xt.graph.op_graph import IN_PLACE, short_name
-from xcc.passes.xt.graph.rewrite import blocks_of
+from xcc.passes.xt.graph.op_graph import IN_PLACE
+from xcc.passes.xt.graph.rewrite import blocks_of, name_of
 
 __all__ = ["SHARES", "mark_shared_updates"]
 
@@ -37,7 +37,7 @@ def mark_shared_updates(module: Module) -> None:
                 root = view_root(value)
                 while uses is not None and (op := uses.maker(root)) is not None and IN_PLACE in op.attributes:
                     root = view_root(op.operands[0])
-                if op is None or short_name(op) != "dispatch":
+                if op is None or name_of(op) != "dispatch":
                     continue
                 result = list(op.results).index(root)
                 wanted.setdefault(xt.attrs_of(op).kernel, set()).update(

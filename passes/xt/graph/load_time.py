@@ -8,10 +8,11 @@ weights in few bits wants them so in memory.
 from __future__ import annotations
 
 from xcc import symbolic
-from xcc._mlir import Module, Operation, Value
+from xcc._mlir import Module, Operation, Value, maker
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
-from xcc.passes.xt.graph.op_graph import element_bytes, short_name
+from xcc.passes.xt.graph.op_graph import element_bytes
+from xcc.passes.xt.graph.rewrite import name_of
 
 __all__ = ["VIEWS", "made_at_load", "view_root"]
 
@@ -21,7 +22,7 @@ MOST = 8        # times the bytes of the operands; what is larger is made in eac
 
 def view_root(value: Value) -> Value:
     """The value whose bytes `value` shows."""
-    while (owner := _owner(value)) is not None and short_name(owner) in VIEWS:
+    while (owner := maker(value)) is not None and name_of(owner) in VIEWS:
         value = owner.operands[0]
     return value
 
@@ -30,7 +31,7 @@ def made_at_load(module: Module) -> frozenset[Operation]:
     """The dispatches of `module`, at stage ``kernels``, that run once, when the model is loaded: their kernels read
     nothing but weights, at least one, and what such kernels have made, and make at most MOST times as many bytes."""
     found: set[Operation] = set()
-    for op in ops_where(module, lambda op: short_name(op) == "dispatch"):   # what makes an operand comes before its use
+    for op in ops_where(module, lambda op: name_of(op) == "dispatch"):   # what makes an operand comes before its use
         if _is_small(op) and _reads_what_is_fixed(op, found):
             found.add(op)
     return frozenset(found)
@@ -52,11 +53,6 @@ def _is_small(dispatch: Operation) -> bool:
 
 
 def _reads_what_is_fixed(dispatch: Operation, made: set[Operation]) -> bool:
-    makers = [_owner(view_root(v)) for v in dispatch.operands]
-    fixed = [m is not None and (short_name(m) in ("weight", "constant") or m in made) for m in makers]
-    return all(fixed) and any(m is not None and short_name(m) != "constant" for m in makers)
-
-
-def _owner(value: Value) -> Operation | None:
-    """The operation that makes `value`; None for a block argument."""
-    return getattr(value.owner, "operation", None)
+    makers = [maker(view_root(v)) for v in dispatch.operands]
+    fixed = [m is not None and (name_of(m) in ("weight", "constant") or m in made) for m in makers]
+    return all(fixed) and any(m is not None and name_of(m) != "constant" for m in makers)

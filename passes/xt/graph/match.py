@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.weights import WeightStore
+from xcc.weights import WeightStore
 
 __all__ = ["NoMatch", "apply", "array_of", "count_of", "dims_of", "dtype_of", "factors", "mean_of", "no_match",
            "number", "only_user", "positive", "scaled", "single", "through"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xcc._mlir import Block, Operation, Value
+from xcc._mlir import Block, Operation, Value, maker
 from xcc.passes.xt.graph.load_time import VIEWS, view_root
-from xcc.passes.xt.graph.op_graph import short_name
+from xcc.passes.xt.graph.rewrite import name_of
 
 __all__ = ["UPDATES", "MemoryUses"]
 
@@ -36,13 +36,13 @@ class MemoryUses:
 
     def maker(self, value: Value) -> Operation | None:
         """The op of this block that makes `value`; None for another value."""
-        owner = getattr(value.owner, "operation", None)
-        return owner if owner is not None and owner in self._places else None
+        op = maker(value)
+        return op if op is not None and op in self._places else None
 
     def owns(self, value: Value) -> bool:
         """Whether an op of this block writes the memory of `value`, in each run."""
         op = self.maker(view_root(value))
-        return op is not None and short_name(op) not in FIXED
+        return op is not None and name_of(op) not in FIXED
 
     def readers(self, value: Value) -> Iterator[tuple[Operation, int]]:
         """The ops that read the memory of `value`, and which of their operands it is."""
@@ -50,7 +50,7 @@ class MemoryUses:
         while values:
             for use in values.pop().uses:
                 op = use.owner.operation
-                if short_name(op) in VIEWS:
+                if name_of(op) in VIEWS:
                     values += op.results
                 else:
                     yield op, use.operand_number

@@ -8,10 +8,11 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.dialects import xt
+from xcc.passes.xt.graph.rewrite import name_of
 from xcc.symbolic import Dim
 
 __all__ = ["IN_PLACE", "Graph", "Node", "dims_without_ones", "element_bytes", "is_inline", "is_unit_reshape",
-           "nominal_count", "short_name"]
+           "nominal_count"]
 
 IN_PLACE = "xt.in_place"
 """Of an op that writes what it changes of its first operand to where that lies (the pass ``update-in-place``)."""
@@ -63,10 +64,6 @@ class Node:
     def shape(self) -> tuple[Dim, ...]:
         return xt.shape_of(self.results[0])
 
-    def uses_in(self, user: Node) -> int:
-        """How many operands of `user` are results of this op."""
-        return sum(v in self.results for v in user.operands)
-
     def __repr__(self) -> str:
         return f"{self.name}@{self.index}"
 
@@ -94,8 +91,8 @@ class Graph:
         symbols = _symbols(op)
         counters = tuple({n.index: n for n in (*(self._counted[s] for s in sorted(symbols) if s in self._counted),
                                                *self._overwritten(op), *self._before(op), *self._last_check,
-                                               *(self._definers if short_name(op) == "require" else ()))}.values())
-        node = Node(len(self.nodes), op, short_name(op), _kind(op), producers, operands, tuple(op.results), counters)
+                                               *(self._definers if name_of(op) == "require" else ()))}.values())
+        node = Node(len(self.nodes), op, name_of(op), _kind(op), producers, operands, tuple(op.results), counters)
         node.sources = _sources(node)
         self.nodes.append(node)
         self._last_effect = (node,) if _has_effects(op) else self._last_effect
@@ -139,7 +136,7 @@ class Graph:
         if owner is None or _kind(owner) != "source":
             return None
         self._outer += 1
-        node = Node(-self._outer, owner, short_name(owner), "source", (), (), tuple(owner.results))
+        node = Node(-self._outer, owner, name_of(owner), "source", (), (), tuple(owner.results))
         for v in node.results:
             self.made_by[v] = node
         node.sources = _sources(node)
@@ -168,11 +165,6 @@ def _defined(op: Operation, new: set[str]) -> set[str]:
     return new if len(op.regions) else set()
 
 
-def short_name(op: Operation) -> str:
-    """The name of an op without its dialect."""
-    return str(op.name).partition(".")[2]
-
-
 def _sources(n: Node) -> frozenset[Any] | None:
     if n.name in ("weight", "constant"):
         return frozenset(n.results)
@@ -187,7 +179,7 @@ def _sources(n: Node) -> frozenset[Any] | None:
 
 
 def _kind(op: Operation) -> str:
-    if short_name(op) in HOST or len(op.regions):
+    if name_of(op) in HOST or len(op.regions):
         return "host"
     access = "opaque" if IN_PLACE in op.attributes else getattr(xt.op_class(op), "access", "opaque")
     if access == "view":

@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Block, Module, Operation, Value, ir
-from xcc.dialects.xt.op import op_class
+from xcc._mlir import Block, Module, Operation, Value, ir, maker
+from xcc.dialects.xt.op import attrs_of, build, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType
 from xcc.dim_text import quoted
+
+PRODUCTS = ("dot_general", "convolution")
 
 
 def blocks_of(op: Operation | Module) -> Iterator[Block]:
@@ -39,7 +41,7 @@ def walk_ops(module: Module) -> Iterator[Operation]:
 
 def products(module: Module) -> list[Operation]:
     """The matrix products and convolutions below `module`, in program order."""
-    return [op for op in walk_ops(module) if name_of(op) in ("dot_general", "convolution")]
+    return [op for op in walk_ops(module) if name_of(op) in PRODUCTS]
 
 
 def name_of(op: Operation) -> str:
@@ -84,11 +86,38 @@ def at(op: Operation) -> Iterator[None]:
 
 def producer(value: Value, name: str = "") -> Operation | None:
     """The op that makes `value` if it is ours (and called `name`), else None."""
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return None
-    op = owner.operation
-    return op if op_class(op) is not None and (not name or name_of(op) == name) else None
+    op = maker(value)
+    return op if op is not None and op_class(op) is not None and (not name or name_of(op) == name) else None
+
+
+def access_of(op: Operation) -> str:
+    """How an op of ours reads its operands (docs/xt-design.md); "" for others."""
+    return str(getattr(op_class(op), "access", ""))
+
+
+def is_pointwise(op: Operation) -> bool:
+    return access_of(op) == "pointwise"
+
+
+def is_stored(value: Value) -> bool:
+    """Whether `value` is a weight or a constant."""
+    op = producer(value)
+    return op is not None and name_of(op) in ("weight", "constant")
+
+
+def users_of(value: Value) -> list[Operation]:
+    """The ops that use `value`, each once."""
+    return list(dict.fromkeys(u.owner.operation for u in value.uses))
+
+
+def rebuilt(op: Operation, operands: Sequence[Value], **changed: Any) -> Value:
+    """`op` on other operands, with some other attributes."""
+    cls = op_class(op)
+    assert cls is not None
+    values = iter(operands)
+    groups = [tuple(next(values) for _ in g) if isinstance(g, tuple) else None if g is None else next(values)
+              for g in grouped_operands(op)]
+    return build(cls, *groups, **(vars(attrs_of(op)) | changed))
 
 
 def same_type(a: Value, b: Value) -> bool:
@@ -96,24 +125,32 @@ def same_type(a: Value, b: Value) -> bool:
 
 
 def apply_rules(module: Module, rules: Mapping[str, Sequence[Callable[[Any], Any]]]) -> None:
-    """Applies rules, by the name of the op that they look at, until none has anything to do.
+    """Rewrites by the first of the rules for an op that gives something, until none has anything to do."""
+    def first(op: Operation) -> Value | None:
+        return next((made for rule in rules[name_of(op)] if (made := rule(op)) is not None), None)
 
-    A rule gives the value that takes the op's place, or None. What is left without uses is erased behind each walk.
+    while rewrite(module, dict.fromkeys(rules, first)):
+        pass
+
+
+def rewrite(module: Module, rules: Mapping[str, Callable[[Any], Any]]) -> bool:
+    """Visits each op once that there is a rule for, by its name; whether one did anything.
+
+    A rule gives what takes the place of the op's result, a list for those of several results, or None. What is left
+    without uses is erased behind the walk.
     """
-    changed = True
-    while changed:
-        changed = any([_applied(op, rules[name_of(op)]) for op in walk_ops(module) if name_of(op) in rules])
-        erase_dead(module)
-
-
-def _applied(op: Operation, rules: Sequence[Callable[[Any], Any]]) -> bool:
-    for rule in rules:
+    changed = False
+    for op in walk_ops(module):
+        rule = rules.get(name_of(op))
+        if rule is None:
+            continue
         with at(op):
-            value = rule(op)
-        if value is not None:
-            replace(op, [value])
-            return True
-    return False
+            made = rule(op)
+        if made is not None:
+            replace(op, made if isinstance(made, (list, tuple)) else [made])
+            changed = True
+    erase_dead(module)
+    return changed
 
 
 def erase_dead(module: Module) -> int:

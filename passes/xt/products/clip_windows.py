@@ -9,14 +9,12 @@ rows are read in vectors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import window_size
-
-if TYPE_CHECKING:
-    from xcc.dim_expr import Expr
+from xcc.dim_expr import Expr
 
 __all__ = ["clipped"]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.shared.dot_instructions import dot_products_of
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["multiplies", "pack_columns", "panel_width", "static_shape"]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.shared.packing import ROWS_PART, STACK, TURNED, panel_steps
 from xcc.passes.xt.graph.op_graph import nominal_count
-from xcc.passes.xt.graph.rewrite import producer
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.passes.xt.graph.rewrite import is_pointwise, producer
+from xcc.targets.base import Chip
 
 __all__ = ["MANY_ROWS", "before_transpose", "by_rows", "in_place", "scaled_channels", "turned_later"]
 
@@ -29,7 +27,7 @@ def scaled_channels(product: Operation, columns: int) -> tuple[Any, Any] | None:
     mul, shape = producer(x, "mul"), xt.shape_of(x)
     others = {use.owner.operation for use in x.uses} - {product}
     plain = {xt.TensorType.of(v).dtype for v in product.operands} == {"f32"}       # narrow weights are not scaled
-    if mul is None or len(shape) < 3 or not plain or not all(map(_is_pointwise, others)):
+    if mul is None or len(shape) < 3 or not plain or not all(map(is_pointwise, others)):
         return None
     for image, scale in (tuple(mul.operands), tuple(mul.operands)[::-1]):
         dims = xt.shape_of(scale)
@@ -101,10 +99,6 @@ def by_rows(product: Operation) -> Value | None:
         return None
     right = xt.transpose(source, perm=(*order[:batch], order[batch + 1], order[batch]))
     return xt.dot_general(lhs, right, **(vars(a) | {"rhs_contract": (batch,)}))
-
-
-def _is_pointwise(op: Operation) -> bool:
-    return getattr(xt.op_class(op), "access", "") == "pointwise"
 
 
 def before_transpose(x: Value) -> tuple[Value, tuple[int, ...]]:

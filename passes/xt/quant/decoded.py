@@ -15,8 +15,7 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
-from xcc.passes.xt.graph.rewrite import name_of, producer
-from xcc.passes.xt.quant.quantised import rebuilt
+from xcc.passes.xt.graph.rewrite import is_pointwise, name_of, producer, rebuilt
 from xcc.symbolic import Dim
 
 __all__ = ["Move", "is_decoded", "made_with", "merge", "pad_end", "permute", "split"]
@@ -48,7 +47,7 @@ def is_decoded(value: Value) -> bool:
             return False
         if _is_stored(op):
             stored.append(v)
-        elif name_of(op) == "stretch" or _is_pointwise(op):
+        elif name_of(op) == "stretch" or is_pointwise(op):
             left += list(op.operands)
         else:
             return False
@@ -69,14 +68,10 @@ def made_with(value: Value, move: Move) -> Value | None:
             return None
         a, lead = xt.attrs_of(op), move.rank - len(xt.shape_of(value))
         return move.stretched(_raised(op.operands[0], move.rank), a.axis + lead, a.times, a.size[0])
-    if not _is_pointwise(op):
+    if not is_pointwise(op):
         return None
     operands = [made for v in op.operands if (made := made_with(v, move)) is not None]
     return rebuilt(op, operands) if len(operands) == len(op.operands) else None
-
-
-def _is_pointwise(op: Operation) -> bool:
-    return getattr(xt.op_class(op), "access", "") == "pointwise"
 
 
 def _is_stored(op: Operation | None) -> bool:

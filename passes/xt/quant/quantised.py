@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
-from xcc.dialects.xt.op import attrs_of, grouped_operands, op_class
+from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.passes.xt.graph.match import array_of, dims_of, dtype_of, only_user
-from xcc.passes.xt.graph.rewrite import name_of, producer
+from xcc.passes.xt.graph.rewrite import access_of, is_stored, name_of, producer, rebuilt
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
-    from xcc.weights import WeightStore
+from xcc.targets.base import Chip
+from xcc.weights import WeightStore
 
 __all__ = ["MOVES", "Quantised", "Signs", "divided", "flat", "is_constant", "is_per_tensor", "number_of", "quantised",
            "rebuilt", "same_numbers", "shift", "with_sign"]
@@ -106,24 +103,12 @@ def same_numbers(a: Value, b: Value, weights: Any) -> bool:
     return x is not None and y is not None and x.size == y.size and bool(np.all(x.reshape(-1) == y.reshape(-1)))
 
 
-def rebuilt(op: Operation, operands: Sequence[Value], **changed: Any) -> Value:
-    """`op` on other operands, with some other attributes."""
-    cls = op_class(op)
-    assert cls is not None
-    values = iter(operands)
-    groups = [tuple(next(values) for _ in g) if isinstance(g, tuple) else None if g is None else next(values)
-              for g in grouped_operands(op)]
-    return xt.build(cls, *groups, **(vars(attrs_of(op)) | changed))
-
-
 def is_constant(value: Value) -> bool:
     """Whether `value` depends on weights and constants alone."""
     op = producer(value)
-    if op is None:
-        return False
-    if name_of(op) in ("constant", "weight"):
-        return True
-    computed = getattr(op_class(op), "access", "") in ("composite", "movement", "pointwise", "reduction", "view")
+    if op is None or is_stored(value):
+        return op is not None
+    computed = access_of(op) in ("composite", "movement", "pointwise", "reduction", "view")
     return computed and len(op.operands) > 0 and all(map(is_constant, op.operands))
 
 

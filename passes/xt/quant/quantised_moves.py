@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.xt.graph.match import NoMatch, dims_of, dtype_of, no_match
-from xcc.passes.xt.graph.rewrite import at, name_of
+from xcc.passes.xt.graph.rewrite import at, name_of, rebuilt
 from xcc.passes.xt.quant.quantised import (
     MOVES,
     is_per_tensor,
     number_of,
     quantised,
-    rebuilt,
     same_numbers,
     shift,
     with_sign,
 )
-
-if TYPE_CHECKING:
-    from xcc.weights import WeightStore
+from xcc.weights import WeightStore
 
 __all__ = ["QuantisedMoves"]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
-from xcc.passes.xt.graph.match import dims_of, factors, no_match, number
+from xcc.passes.xt.graph.match import NoMatch, dims_of, factors, no_match, number
 from xcc.passes.xt.graph.rewrite import name_of, producer, same_type
-
-if TYPE_CHECKING:
-    from xcc.passes.xt.graph.match import NoMatch
 
 
 def gelu(op: Operation) -> Value | NoMatch | None:

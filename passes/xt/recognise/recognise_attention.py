@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
@@ -13,9 +13,7 @@ from xcc.passes.xt.graph.match import NoMatch, dims_of, dtype_of, no_match, numb
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.passes.xt.recognise.recognise_mask import HIDDEN, read_mask
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.weights import WeightStore
+from xcc.weights import WeightStore
 
 ABSORBING = -1e30       # x plus a number at most this negative is that number, for scores of any size that occurs
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from xcc.dialects.xt.types import is_float
 from xcc.passes.xt.graph.match import array_of, count_of, dims_of, dtype_of, number
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.symbolic import Dim
-
-if TYPE_CHECKING:
-    from xcc.weights import WeightStore
+from xcc.weights import WeightStore
 
 __all__ = ["Mask", "read_mask"]
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
-from xcc.passes.xt.graph.match import dims_of, dtype_of, mean_of, no_match, number, positive, single
+from xcc.passes.xt.graph.match import NoMatch, dims_of, dtype_of, mean_of, no_match, number, positive, single
 from xcc.passes.xt.graph.rewrite import name_of, producer, same_type
-
-if TYPE_CHECKING:
-    from xcc.passes.xt.graph.match import NoMatch
 
 
 def softmax(op: Operation) -> Value | NoMatch | None:

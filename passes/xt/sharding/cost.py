@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, log2, prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import COLLECTIVES
@@ -14,9 +14,7 @@ from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.sharding.factors import OpView
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
 from xcc.runtime.mesh import Mesh
-
-if TYPE_CHECKING:
-    from xcc.targets.base import Chip
+from xcc.targets.base import Chip
 
 __all__ = ["Costs", "Move", "best_move", "costs_of"]
 

@@ -17,7 +17,7 @@ from typing import Any
 from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
-from xcc.passes.xt.graph.op_graph import short_name
+from xcc.passes.xt.graph.rewrite import name_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, divides, exact, partial, split
 from xcc.symbolic import Dim
 
@@ -92,7 +92,7 @@ class OpView:
             if size:
                 at[name] = count
             count += size
-        return OpView(short_name(op), cls.access, xt.attrs_of(op), tuple(map(TensorType.of, op.operands)),
+        return OpView(name_of(op), cls.access, xt.attrs_of(op), tuple(map(TensorType.of, op.operands)),
                       tuple(map(TensorType.of, op.results)), at)
 
     def factor(self, operands: Mapping[int, Side | int], results: Mapping[int, Side | int], combine: str = "",

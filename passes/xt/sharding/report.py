@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xcc._mlir import Value, ir
 from xcc.diagnostics import counted
-
-if TYPE_CHECKING:
-    from xcc.passes.xt.sharding.choose import Choice
-    from xcc.passes.xt.sharding.moves import Mover
+from xcc.passes.xt.sharding.choose import Choice
+from xcc.passes.xt.sharding.moves import Mover
 
 __all__ = ["AxisReport", "Report", "axis_report", "exchanges", "head", "named"]
 

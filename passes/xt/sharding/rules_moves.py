@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, Strategy, rule
 from xcc.passes.xt.sharding.placement import exact
 from xcc.passes.xt.sharding.rules_pointwise import broadcast_factors
 from xcc.symbolic import Dim, floordiv
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 MOVED = ((0,),)
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, Strategy, rule
 from xcc.passes.xt.sharding.placement import exact
 from xcc.passes.xt.sharding.rules_pointwise import aligned
-
-if TYPE_CHECKING:
-    from xcc.dialects.xt.reading import Attrs
 
 FILTERS = {"OIHW": (0, 1), "HWIO": (-1, -2), "OHWI": (0, -1)}
 """Where output and input channels are."""

@@ -17,8 +17,7 @@ from xcc import symbolic
 from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.bounds import Bounds, interval, number
 from xcc.dialects import xt
-from xcc.passes.xt.graph.op_graph import short_name
-from xcc.passes.xt.graph.rewrite import dim_bounds
+from xcc.passes.xt.graph.rewrite import dim_bounds, name_of
 from xcc.symbolic import Dim
 
 __all__ = ["EQUAL", "equal_dims", "note_equal_dims"]
@@ -77,7 +76,7 @@ class _Block:
             if definition is None:
                 continue
             with xt.assumed_equal() as pairs:
-                if short_name(op) != "if":
+                if name_of(op) != "if":
                     definition.problem(op)
             if len(op.regions):
                 self._regions(op, pairs)
@@ -91,14 +90,14 @@ class _Block:
         blocks = [region.blocks[0] for region in op.regions]
         for n, block in enumerate(blocks):
             at_end = pairs if n == len(blocks) - 1 else []
-            if short_name(op) == "if":
+            if name_of(op) == "if":
                 at_end = _given_for(block, op.results)
             _Block(block, self.known, self.done, None, self.bounds).run(at_end)
 
     def _sizes(self, op: Operation) -> list[Pair]:
         """A pair for each size of a result that may be negative, and for each of an operand that may be too small."""
         dims = {d for v in op.results for d in xt.shape_of(v)}
-        if short_name(op) == "slice":
+        if name_of(op) == "slice":
             dims |= set(xt.attrs_of(op).starts)
         least: list[Pair] = [(d, 0) for d in sorted(dims, key=str) if isinstance(d, symbolic.Expr)]
         least += dict.fromkeys((d, number(self.bounds, low, 0)) for d, low in _read_up_to(op))
@@ -119,7 +118,7 @@ class _Block:
 
 def _read_up_to(op: Operation) -> list[Pair]:
     """Dims of the first operand, and the size of them that `op` reads or writes."""
-    name, a, shapes = short_name(op), xt.attrs_of(op), [xt.shape_of(v) for v in op.operands]
+    name, a, shapes = name_of(op), xt.attrs_of(op), [xt.shape_of(v) for v in op.operands]
     pairs: list[Pair] = []
     if name in ("slice", "dynamic_slice"):
         pairs += zip(shapes[0], a.limits if name == "slice" else a.sizes, strict=True)

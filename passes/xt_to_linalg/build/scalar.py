@@ -6,6 +6,7 @@ from typing import Any
 
 from xcc._mlir import Type, Value, arith_d, ir, math_d
 from xcc.passes.shared.lanes import Lanes
+from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.small_floats import decode, encode
 from xcc.passes.xt_to_linalg.build.types import (
     computed,
@@ -40,18 +41,9 @@ def int_compare(direction: str, a: Value, b: Value, dtype: Type) -> Value:
     return arith_d.cmpi((_UNSIGNED if is_unsigned(dtype) else _SIGNED)[direction], a, b)
 
 
-def _constant_of(value: Value) -> int | None:
-    """The number when `value` is an arith.constant."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    attr = owner.attributes["value"]
-    return int(attr.value) if isinstance(attr, ir.IntegerAttr) else None
-
-
 def _guarded(a: Value, b: Value, dtype: Type) -> tuple[Value, Value | None, Value | None]:
     """A divisor that cannot trap, with (b == 0, b == -1) where those can happen."""
-    known = _constant_of(b)
+    known = int_constant(b)
     if known not in (None, 0, -1):
         return b, None, None
     zero = arith_d.cmpi(_I.eq, b, constant(dtype, 0))
@@ -105,7 +97,7 @@ def shift(left: bool, a: Value, b: Value, dtype: Type) -> Value:
 
 def integer_power(a: Value, b: Value, dtype: Type) -> Value:
     """a**b by squaring, wrapping; for a negative exponent the truncated quotient (1, -1 or 0)."""
-    known = _constant_of(b)
+    known = int_constant(b)
     zero, one = constant(dtype, 0), constant(dtype, 1)
     result, base = one, a
     bits = width(dtype) if known is None or known < 0 else known.bit_length()

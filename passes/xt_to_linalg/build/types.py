@@ -86,6 +86,14 @@ def code_of(t: Any, value: float | int) -> int:
     return int(np.array(value, np.float32).astype(numpy_dtype(str(t))).view(np.uint8))
 
 
+def to_i32(index: Value) -> Value:
+    return arith_d.index_cast(ir.IntegerType.get_signless(32), index)
+
+
+def to_index(value: Value) -> Value:
+    return arith_d.index_cast(ir.IndexType.get(), value)
+
+
 def index_constant(value: int) -> Value:
     return arith_d.constant(ir.IndexType.get(), value)
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from xcc._mlir import Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
+from xcc.passes.xt_to_linalg.build.types import to_i32
 from xcc.passes.xt_to_linalg.loops.loops import LoopKernel
 
 _I = arith_d.CmpIPredicate
-
-
-def _i32(index: Value) -> Value:
-    return arith_d.index_cast(ir.IntegerType.get_signless(32), index)
 
 
 def _number(value: int) -> Value:
@@ -41,9 +38,9 @@ def merge_runs(k: LoopKernel) -> None:
         *row, i = c
         group = arith_d.divui(i, k.dim(whole))
         base = arith_d.muli(group, k.dim(whole))
-        inside = _i32(arith_d.subi(i, base))
+        inside = to_i32(arith_d.subi(i, base))
         own = arith_d.divui(inside, _number(run))
-        left = _i32(arith_d.minui(arith_d.subi(k.dim(size), base), k.dim(whole)))       # elements of the group
+        left = to_i32(arith_d.minui(arith_d.subi(k.dim(size), base), k.dim(whole)))       # elements of the group
         mine = keys.load(c)
         others = []         # whether the run lies ahead of the own one, where it begins, its elements
         for n in range(ways - 1):

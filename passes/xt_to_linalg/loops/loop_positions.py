@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Value, arith_d, ir, memref_d
+from xcc._mlir import Value, arith_d, memref_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
-from xcc.passes.xt_to_linalg.build.types import accumulator, constant
+from xcc.passes.xt_to_linalg.build.types import accumulator, constant, to_i32, to_index
 from xcc.passes.xt_to_linalg.loops.loops import LoopKernel, size_of
 from xcc.passes.xt_to_linalg.ops.elementwise import binary
 from xcc.symbolic import ceildiv
@@ -15,14 +15,6 @@ from xcc.symbolic import ceildiv
 _I = arith_d.CmpIPredicate
 TOGETHER = 4        # elements of an iteration
 OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
-
-
-def _i32(index: Value) -> Value:
-    return arith_d.index_cast(ir.IntegerType.get_signless(32), index)
-
-
-def _index(value: Value) -> Value:
-    return arith_d.index_cast(ir.IndexType.get(), value)
 
 
 @converts_to_loops("last_writers")
@@ -47,7 +39,7 @@ def last_writers(k: LoopKernel) -> None:
 
     def write(c: list[Value]) -> None:
         place = k.wrapped(indices.load(c), indices.dtype, out.dims[axis])
-        memref_d.atomic_rmw(arith_d.AtomicRMWKind.maxs, _i32(c[axis]), out.memref, [*c[:axis], place, *c[axis + 1:]])
+        memref_d.atomic_rmw(arith_d.AtomicRMWKind.maxs, to_i32(c[axis]), out.memref, [*c[:axis], place, *c[axis + 1:]])
 
     k.rows(indices.dims, write)
 
@@ -68,7 +60,7 @@ def segment_starts(k: LoopKernel) -> None:
             return [arith_d.select(less, arith_d.addi(middle, k.dim(1)), low), arith_d.select(less, high, middle)]
 
         low, _ = k.repeat([k.dim(0), count], lambda c: arith_d.cmpi(_I.ult, c[0], c[1]), halve)
-        out.store(_i32(low), c)
+        out.store(to_i32(low), c)
 
     k.rows(out.dims, element)
 
@@ -88,10 +80,10 @@ def combine_segments(k: LoopKernel) -> None:
         row = c[0]
         columns = [arith_d.addi(c[1], k.dim(apart * n)) for n in range(together)]
         safe = [arith_d.minui(at, k.dim(width - 1)) if n else at for n, at in enumerate(columns)]
-        first, last = (_index(starts.load([arith_d.addi(row, k.dim(n))])) for n in (0, 1))
+        first, last = (to_index(starts.load([arith_d.addi(row, k.dim(n))])) for n in (0, 1))
 
         def step(i: Value, carried: list[Value]) -> list[Value]:
-            source = _index(order.load([i]))
+            source = to_index(order.load([i]))
             values = [updates.load([source, at]) for at in safe]
             return [binary(OPS[reduction], total, scalar.convert(value, x.dtype, acc), acc)
                     for total, value in zip(carried, values, strict=True)]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcc._mlir import Type, Value, arith_d, ir, math_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant
-from xcc.passes.xt_to_linalg.loops.loops import LoopKernel
+from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
 from xcc.passes.xt_to_linalg.ops.sampling import number, to_place
 from xcc.symbolic import Dim, floordiv
-
-if TYPE_CHECKING:
-    from xcc.passes.xt_to_linalg.loops.loops import Buffer
 
 _F = arith_d.CmpFPredicate
 _I = arith_d.CmpIPredicate

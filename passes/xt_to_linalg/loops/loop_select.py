@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xcc._mlir import Type, Value, arith_d, ir
+from xcc._mlir import Type, Value, arith_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
-from xcc.passes.xt_to_linalg.build.types import constant, is_bool, is_float
+from xcc.passes.xt_to_linalg.build.types import constant, is_bool, is_float, to_index
 from xcc.passes.xt_to_linalg.loops.loop_sort import less
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, i64, size_of, to_i64
 from xcc.symbolic import Dim
@@ -43,13 +43,9 @@ def _each(k: LoopKernel, extent: Dim, test: Callable[[Value], Value], body: Call
     k.fold(extent, [k.dim(0)], step)
 
 
-def _index(value: Value) -> Value:
-    return arith_d.index_cast(ir.IndexType.get(), value)
-
-
 def _place(k: LoopKernel, places: Buffer, i: Value) -> Value:
     """How many are chosen up to and with element `i`."""
-    return _index(places.load([i]))
+    return to_index(places.load([i]))
 
 
 def _store_count(k: LoopKernel, places: Buffer, total: Dim, count: Buffer) -> None:
@@ -161,14 +157,14 @@ def unique_runs(k: LoopKernel) -> None:
 
     def element(c: list[Value]) -> None:
         i, place, source = c[0], at.load(c), indices.load(c)
-        inverse.store(to_i64(_index(place)), [_index(source)])
+        inverse.store(to_i64(to_index(place)), [to_index(source)])
         before = runs.load([arith_d.maxsi(arith_d.subi(i, k.dim(1)), k.dim(0))])
         begins = arith_d.ori(arith_d.cmpi(_I.eq, i, k.dim(0)), arith_d.cmpi(_I.ne, before, runs.load(c)))
 
         def write() -> None:
-            values.store(x.load(c), [_index(place)])
-            first.store(source, [_index(place)])
-            counts.store(to_i64(arith_d.subi(_index(following.load(c)), i)), [_index(place)])
+            values.store(x.load(c), [to_index(place)])
+            first.store(source, [to_index(place)])
+            counts.store(to_i64(arith_d.subi(to_index(following.load(c)), i)), [to_index(place)])
 
         k.when(begins, write)
 

@@ -19,8 +19,9 @@ from typing import Any
 
 from xcc._mlir import Attribute, Type, Value, arith_d, ir, scf_d
 from xcc.dialects import tile
+from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
-from xcc.passes.xt_to_linalg.build.types import constant, is_unsigned, stored
+from xcc.passes.xt_to_linalg.build.types import constant, is_unsigned, stored, to_i32
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
 
 KINDS = {"add": "sum", "mul": "prod", "none": "last"}
@@ -28,14 +29,6 @@ THREADS = 256
 STEP = 512          # updates of a column that are read at once
 MOVED = 1024        # places
 APART = 16          # bytes between columns in shared memory beside their places: columns lie in banks of their own
-
-
-def _pow2(n: int) -> int:
-    return 1 << max(0, n - 1).bit_length()
-
-
-def _i32(value: Value) -> Value:
-    return arith_d.index_cast(ir.IntegerType.get_signless(32), value)
 
 
 class _Columns:
@@ -94,7 +87,7 @@ class _Columns:
         return arith_d.addi(self.at[1], inside)
 
     def _combine(self) -> None:
-        k, rows = self.k, min(STEP, _pow2(self.count))
+        k, rows = self.k, min(STEP, pow2_above(self.count))
         last = k.dim((self.count - 1) // rows * rows)
 
         def load(first: Value) -> list[Value]:
@@ -135,7 +128,7 @@ class _Columns:
             index = arith_d.trunci(narrow, index)
         kind = narrow
         if self.held < self.places:
-            index = arith_d.subi(index, self._spread(_i32(self.at[1]), kind))
+            index = arith_d.subi(index, self._spread(to_i32(self.at[1]), kind))
             inside = arith_d.cmpi(arith_d.CmpIPredicate.ult, index, splat(self.held))
             index = arith_d.select(inside, index, splat(-1))
         mask = self._mask(self.updates, first, rows)
@@ -169,7 +162,7 @@ class _Columns:
         stride = arith_d.ConstantOp(kind, ir.DenseElementsAttr.get_splat(
             kind, ir.IntegerAttr.get(kind.element_type, self.stride))).result
         at = arith_d.addi(arith_d.muli(self._line(self.columns, rows, True), stride), self._line(rows, rows, False))
-        return arith_d.addi(at, self._spread(_i32(inside), kind))
+        return arith_d.addi(at, self._spread(to_i32(inside), kind))
 
     def _scatter(self, tile: Value, inside: Value, rows: int) -> None:
         ir.Operation.create("vector.scatter", operands=[self.memory, self.k.dim(0), self._memory_places(inside, rows),

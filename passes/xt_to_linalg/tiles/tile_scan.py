@@ -15,6 +15,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Attribute, Block, Operation, Type, Value, arith_d, ir, scf_d
+from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, is_unsigned, stored
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
@@ -34,10 +35,6 @@ def _kind(kind: str, dtype: Type) -> str:
     return f"{kind}imumf" if is_float(dtype) else f"{kind}{'ui' if is_unsigned(dtype) else 'si'}"
 
 
-def _pow2(n: int) -> int:
-    return 1 << max(0, n - 1).bit_length()
-
-
 class _Rows:
     """Emits the tiles of x [rows, n]; tile [height, width]."""
 
@@ -47,9 +44,9 @@ class _Rows:
         self.acc = stored(accumulator(self.x.dtype))
         size = self.x.dims[1]
         most = part or (size if isinstance(size, int) else TILE)
-        self.width = min(TILE, max(32, _pow2(most)))
+        self.width = min(TILE, max(32, pow2_above(most)))
         rows = self.x.dims[0]
-        self.height = 1 if part or not isinstance(rows, int) else max(1, min(TILE // 2 // self.width, _pow2(rows)))
+        self.height = 1 if part or not isinstance(rows, int) else max(1, min(TILE // 2 // self.width, pow2_above(rows)))
         self.reach: Dim = part or size
         self.part = part
         self.mask: Any = None

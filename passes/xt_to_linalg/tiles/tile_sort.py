@@ -18,6 +18,7 @@ from typing import Any
 from xcc import symbolic
 from xcc._mlir import Attribute, Type, Value, arith_d, ir
 from xcc.dialects import tile
+from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
@@ -29,10 +30,6 @@ THREADS = (64, 1024)    # whole waves of any chip
 INFINITY = {"f64": 0x7FF << 52, "f32": 0x7F800000, "f16": 0x7C00, "bf16": 0x7F80}
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _I = arith_d.CmpIPredicate
-
-
-def _pow2(n: int) -> int:
-    return 1 << max(0, n - 1).bit_length()
 
 
 def _int(width: int) -> Type:
@@ -112,7 +109,7 @@ class _Runs:
         self.width, self.keep = width, keep
         self.key = _Key(self.x.dtype, descending)
         rows = self.x.dims[0]
-        self.height = min(max(1, LEAST // width), _pow2(rows)) if isinstance(rows, int) else 1
+        self.height = min(max(1, LEAST // width), pow2_above(rows)) if isinstance(rows, int) else 1
         self.count = symbolic.ceildiv(self.x.dims[1], width)
 
     @property
@@ -136,7 +133,7 @@ class _Runs:
     def _tile(self, row: Value, run: Any) -> None:
         first = arith_d.muli(run, self.k.dim(self.width))
         words, minus = self._words(row, first)
-        words = list(tile.sort(*words, keep=_pow2(self.keep)))
+        words = list(tile.sort(*words, keep=pow2_above(self.keep)))
         key, number = words if len(words) == 2 else self._parts(words[0])
         if minus:
             flag = arith_d.cmpi(_I.ne, arith_d.andi(number, _splat(number, 1)), _splat(number, 0))
@@ -220,7 +217,7 @@ def _transfer(*segments: int) -> dict[str, Attribute]:
 def sort_rows(k: LoopKernel) -> int:
     size = k.inputs[0].dims[1]
     assert isinstance(size, int)
-    runs = _Runs(k, _pow2(size), k.op.attr("keep"), k.op.attr("descending", False))
+    runs = _Runs(k, pow2_above(size), k.op.attr("keep"), k.op.attr("descending", False))
     runs.emit()
     return runs.threads
 

@@ -6,7 +6,8 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from onnxruntime import InferenceSession
 
-from xcc.dialects.xt.op import OPS, Attrs, check_attributes
+from xcc.dialects.xt.fields import check_attributes
+from xcc.dialects.xt.op import OPS, Attrs
 from xcc.dialects.xt.types import TensorType, dtype_name
 
 RNG = np.random.default_rng(7)
@@ -15,9 +16,9 @@ RNG = np.random.default_rng(7)
 def evaluate(name, *arrays, **attributes):
     cls = OPS[name]
     types = [None if x is None else TensorType(x.shape, dtype_name(x.dtype)) for x in arrays]
-    a = check_attributes(cls, attributes)
+    a = check_attributes(name, cls.attribute_fields, attributes)
     cls.normalize(a, *types)
-    cls.infer(a, *types)
+    cls.inferred(a, *types)
     assert isinstance(a, Attrs)
     return cls.evaluate(a, *arrays)
 

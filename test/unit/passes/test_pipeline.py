@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
+from xcc._mlir import Module, ir
 from xcc.diagnostics import UserError
 from xcc.options import CompileOptions
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -15,16 +15,15 @@ from xcc.targets.base import get_target, target_names
 
 
 @register_pass
-@dataclass(frozen=True)
 class Note(Pass):
-    """Appends its word to a list."""
+    """Says its word."""
 
     name: ClassVar[str] = "test-note"
     word: str = "a"
     sizes: tuple[int, ...] = ()
 
-    def run(self, module: Any, ctx: PassContext) -> None:
-        module.append(self.word)
+    def run(self, module: Module, ctx: PassContext) -> None:
+        ctx.verbose(self.word)
 
 
 TEXT = "xt: test-note, test-note{word=b sizes=1,2}; linalg: mlir(func.func(canonicalize, cse)), test-note{word=c}"
@@ -41,7 +40,10 @@ def test_round_trip() -> None:
 
 def test_runs_in_order() -> None:
     words: list[str] = []
-    Pipeline.parse("test-note, test-note{word=z}; later: test-note{word=b}").run(words, PassContext())
+    with ir.Context():
+        module = ir.Module.parse("module {}")
+    Pipeline.parse("test-note, test-note{word=z}; later: test-note{word=b}").run(
+        module, PassContext(verbose=words.append))
     assert words == ["a", "z", "b"]
 
 
@@ -93,6 +95,15 @@ def test_the_package_has_what_scripts_need() -> None:
 def test_only_passes_are_inserted() -> None:
     with pytest.raises(UserError, match="a pass is a Pass or its text, not a int"):
         get_target("cpu").pipeline(CompileOptions()).insert(3, after="tile")       # type: ignore[arg-type]
+
+
+def test_a_pass_is_named_after_its_class() -> None:
+    @register_pass
+    class TestNamedHere(Pass):
+        __test__: ClassVar[bool] = False
+        often: int = 1
+
+    assert str(Pipeline.parse("test-named-here{often=3}")) == str(TestNamedHere(3)) == "test-named-here{often=3}"
 
 
 def test_bad_edits() -> None:

@@ -172,7 +172,7 @@ def test_libraries_that_the_system_never_unloads(tmp_path: Path) -> None:
     for n in range(3):
         code = cpu_kernels.llvm_text(text.replace("VALUE", str(n)))
         (tmp_path / "k.o").write_bytes(codegen.emit_object(code, cpu_chip.host()))
-        subprocess.run([*link._linkers()[0], "-shared", "-z", "nodelete", "-o", str(tmp_path / "k.so"),
+        subprocess.run([*link.linker(), "-shared", "-z", "nodelete", "-o", str(tmp_path / "k.so"),
                         str(tmp_path / "k.o")], check=True)
         library, x = load_library((tmp_path / "k.so").read_bytes()), np.full(1, -1, np.int32)
         library.value(ctypes.c_void_p(x.ctypes.data))

@@ -15,8 +15,11 @@ from xcc.runtime.artifact import Artifact
 from xcc.targets.chip_spec import chip_from_facts
 from xcc.targets.cpu.chip import CHIPS, PRETENDED
 
+pytestmark = pytest.mark.early
+
 HOSTS = sorted((Path(__file__).parents[2] / "hosts").glob("*.json"))
 NAMED = ("x86-64-v3", "znver4", "sapphirerapids", "neoverse-v1,cores=3")
+PAIR = HOSTS[:2]       # unlike in all that is seen of them: cores, caches, vectors
 COMPILE = """
 import sys, xcc
 model, folder, *chips = sys.argv[1:]
@@ -44,14 +47,15 @@ def write_model(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Artifacts for each named chip and `native`, in a folder a host."""
+    """Artifacts for each named chip and `native`, in a folder a host; of hosts beyond two for one of the chips."""
     root = tmp_path_factory.mktemp("hosts")
     write_model(root / "m.onnx")
     paths = os.pathsep.join(p for p in sys.path if p)
     for number, host in enumerate(HOSTS):
+        chips = NAMED if host in PAIR else NAMED[:1]
         folder = root / host.stem
         folder.mkdir()
-        subprocess.run([sys.executable, "-c", COMPILE, str(root / "m.onnx"), str(folder), *NAMED, "native"], check=True,
+        subprocess.run([sys.executable, "-c", COMPILE, str(root / "m.onnx"), str(folder), *chips, "native"], check=True,
                        env={**os.environ, PRETENDED: str(host), "PYTHONPATH": paths, "PYTHONHASHSEED": str(number)})
     return root
 
@@ -63,7 +67,7 @@ def contents(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("chip", NAMED)
 def test_named_chips(made: Path, chip: str) -> None:
-    first, *others = [made / host.stem / f"{chip}.xcm" for host in HOSTS]
+    first, *others = [made / host.stem / f"{chip}.xcm" for host in (HOSTS if chip == NAMED[0] else PAIR)]
     wanted = contents(first)
     for other in others:
         found = contents(other)

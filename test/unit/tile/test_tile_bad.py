@@ -45,7 +45,7 @@ BAD = {
                        "kind xor does not take f32"),
     "axis": ('  %r = "tile.reduce"(%t) {axes = [2], kind = "sum"} : (T) -> vector<4xf32>\n', "axis 2 is out of range"),
     "no axes": ('  %r = "tile.reduce"(%t) {axes = [], kind = "sum"} : (T) -> T\n', "no axis to reduce along"),
-    "scan": ('  %r = "tile.scan"(%zero) {axis = 0 : i64, kind = "sum"} : (f32) -> f32\n', "a scan of the scalar f32"),
+    "scan": ('  %r = "tile.scan"(%zero) {axis = 0 : i64, kind = "sum"} : (f32) -> f32\n', "axis 0 is out of range for"),
     "region": ('  %r = "tile.reduce_by"(%t) ({\n  ^bb0(%a: f32):\n    "tile.yield"(%a) : (f32) -> ()\n  }) {axis '
                '= 0 : i64} : '
                '(T) -> vector<16xf32>\n', "a region of (f32), not of (f32, f32)"),

@@ -9,6 +9,7 @@ from schedules import changed
 
 from xcc import symbolic
 from xcc._mlir import func_d, ir
+from xcc.context import shared_context
 from xcc.dialects import xt
 from xcc.dialects.xt.base import dims_from_attr
 from xcc.dialects.xt.interpret import interpret
@@ -37,7 +38,7 @@ def normal(*shape, dtype=np.float32):
 
 def build(arrays, dims, attributes):
     """@main with one attention; `dims` are the symbolic shapes of its inputs, None where static."""
-    with xt.context(), ir.Location.unknown():
+    with shared_context(), ir.Location.unknown():
         module = ir.Module.create()
         shapes = [tuple(a.shape) if d is None else tuple(symbolic.parse(n) if isinstance(n, str) else n for n in d)
                   for a, d in zip(arrays, dims, strict=True)]

@@ -123,7 +123,7 @@ def test_every_instruction_of_a_chip_is_in_its_assembly(chip):
         with ir.Context() as context, ir.Location.unknown():
             context.allow_unregistered_dialects = True
             module = built(i)
-            Pipeline((rocdl_stage(chip),)).run(module, PassContext(chip=chip))
+            Pipeline.parse(rocdl_stage(chip)).run(module, PassContext(chip=chip))
             listing = assembly(kernel_llvm_ir(module), chip)
         size = f"{i.m}x{i.n}x{i.k // i.parts}"
         matrix = [line for line in listing.split("\n") if line.strip().startswith(("v_mfma", "v_wmma"))]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cpu_kernels import call, load
 
-from xcc.context import new_context, parse_module
+from xcc.context import parse_module, shared_context
 from xcc.passes.base import PassContext, get_pass
 from xcc.passes.linalg.configure import Configure
 from xcc.targets.cpu import chip as cpu_chip
@@ -18,7 +18,7 @@ RNG = np.random.default_rng(7)
 
 
 def tiled(text: str, decisions: Sequence[str] = DECISIONS) -> str:
-    module = parse_module(text, new_context(), "test")
+    module = parse_module(text, shared_context(), "test")
     ctx = PassContext(chip=cpu_chip.host())
     Configure(target="cpu").run(module, ctx)
     for name in (*decisions, "tile"):

@@ -12,7 +12,7 @@ import pytest
 from small_graphs import compiled, info, node, with_outputs
 
 from xcc import onnx_backend
-from xcc.context import new_context, parse_module
+from xcc.context import parse_module, shared_context
 from xcc.passes.base import PassContext
 from xcc.passes.vector.expand_math import ExpandMath
 from xcc.targets.cpu import chip as cpu_chip
@@ -53,7 +53,7 @@ func.func @k_{name}({signature}, %out: memref<?xf64>, %d0: index) attributes {{x
 @pytest.fixture(scope="module")
 def library() -> Any:
     text = "".join(kernel(n, 1) for n in EXACT) + kernel("powf", 2) + kernel("atan2", 2)
-    module = parse_module(text, new_context(), "test")
+    module = parse_module(text, shared_context(), "test")
     with module.context:
         ExpandMath().run(module, PassContext(chip=cpu_chip.host()))
         expanded = str(module)

@@ -9,7 +9,7 @@ from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.pipeline import Pipeline
 from xcc.passes.xt.fold_scales import FoldScales
-from xcc.passes.xt.xt_fold import Fold
+from xcc.passes.xt.xt_fold import XtFold
 from xcc.symbolic import sym
 from xcc.targets.front import front_stages
 from xcc.weights import WeightStore
@@ -28,7 +28,7 @@ def check(build, shape, inputs, weights):
         store.add(name, value)
     module = module_of(build, xt.TensorType(shape, "f32"))
     want = reference(module, inputs, weights)
-    for p in (FoldScales(), Fold()):
+    for p in (FoldScales(), XtFold()):
         p.run(module, PassContext(weights=store))
     xt.verify(module)
     got = reference(module, inputs, {n: store[n] for n in store})

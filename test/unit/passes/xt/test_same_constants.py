@@ -14,6 +14,8 @@ from onnx import ModelProto, helper, numpy_helper
 
 from xcc.runtime.artifact import Artifact
 
+pytestmark = pytest.mark.early
+
 CPUS: tuple[dict[str, str], ...] = (
     {}, {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Haswell"},
     {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Prescott"})

@@ -73,6 +73,7 @@ def test_what_is_left_alone():
     assert not rewritten(dtype="f16")
     assert not rewritten(low=(-1, -1))
     assert not rewritten(options=CompileOptions(winograd=False))
+    assert not rewritten((3, 3, 2048, 64))      # a row of tiles is more than a thread's stack holds
 
 
 def test_choice():

@@ -87,6 +87,6 @@ def lowered(text: str, chip_name: str):
     """The module at stage `rocdl`. Call it inside an ir.Context that allows unregistered dialects."""
     chip = CHIPS[chip_name]
     module = ir.Module.parse(text)
-    Pipeline((rocdl_stage(chip),)).run(module, PassContext(chip=chip))
+    Pipeline.parse(rocdl_stage(chip)).run(module, PassContext(chip=chip))
     module.operation.verify()
     return module
