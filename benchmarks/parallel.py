@@ -1,15 +1,15 @@
 """A Llama of 7B's width and 4 layers in f16 on one GPU and on several by tensor parallelism, and sums alone.
 
     python benchmarks/parallel.py [--ranks 2] [--folder /dev/shm] [--prepare] [sums] [norms] [b1-s512] [b8-s512]
-        [b8-token] [resnet50] [resnet50x4] [bert] [bertx4] [--torch SECONDS]
+        [b8-token] [resnet50] [resnet50x2] [bert] [bertx4] [--torch SECONDS]
 
 Each time is the median of device times of graph replays, 20 behind one another, with what the caches hold then; ranks
 are processes of this script. "peers": sums by windows where they fit (xcc.runtime.peer_collectives); "library": all by
 NCCL. norms: what a sum adds to the residual add and the norm behind it. split: each rank has the logits of its part of
 the vocabulary, which are gathered otherwise. --torch: the same by PyTorch, behind all others. resnet50, bert: a
-training step with DistributedDataParallel by xcc and by Inductor, a batch a rank (32 images, 16 x 128 tokens; x4: four
-times as many). Programs of PyTorch compile side by side, for so many seconds at most (240 where nothing is said), and
-are timed one after the other. --prepare compiles and stops.
+training step with DistributedDataParallel by xcc and by Inductor, a batch a rank (32 images, 16 x 128 tokens; x2, x4:
+so many times as many). Programs of PyTorch compile side by side, for so many seconds at most (240 where nothing is
+said), and are timed one after the other. --prepare compiles and stops.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import xcc  # noqa: E402
 CASES = {"b1-s512": (1, 512, 0), "b8-s512": (8, 512, 0), "b8-token": (8, 1, 2048)}
 SUMS = (8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
 LIMIT = 240.0       # seconds in which programs of PyTorch are ready, where nothing else is said
-TRAINED = {"resnet50": 1, "resnet50x4": 4, "bert": 1, "bertx4": 4}      # times the case's batch
+TRAINED = {"resnet50": 1, "resnet50x2": 2, "bert": 1, "bertx4": 4}      # times the case's batch
 CHAIN = 20
 ROWS = (8, 32, 128)         # of 4096 f16: 64 kB to 1 MB
 

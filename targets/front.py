@@ -52,9 +52,9 @@ def tile_pipeline(options: CompileOptions) -> Pipeline:
 
 def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
-    names = ("multiplied-types", "wide-pixels", "merge-products", "aligned-rows", "split-contractions",
-             "cut-reductions", "split-reductions", "select-places", "unique-runs", "scatter-places", "split-scans",
-             "merge-sorts", "rank-sorts", "bytes-along-k")
+    names = ("multiplied-types", "filter-gradients", "wide-pixels", "split-concatenations", "merge-products",
+             "aligned-rows", "split-contractions", "cut-reductions", "split-reductions", "select-places", "unique-runs",
+             "scatter-places", "split-scans", "merge-sorts", "rank-sorts", "bytes-along-k")
     return tuple(get_pass(name)() for name in names)
 
 

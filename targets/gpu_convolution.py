@@ -6,6 +6,7 @@ that a convolution is tiled and multiplied as the matrix product that it is, wha
 
 from __future__ import annotations
 
+from xcc import symbolic
 from xcc._mlir import Type, Value, ir
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, exact_instructions
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
@@ -13,6 +14,7 @@ from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.kernel.reduction_body import EXTENSIONS, loops_of, narrow, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
+from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import matrix_tile
 from xcc.targets.gpu_operands import along, loaded
@@ -75,10 +77,16 @@ def _joined(op: Op) -> tuple[int, ...]:
     if len(wanted) < 2:
         return ()
     for _, access in op.inputs:
-        loops = [p for p in (bare_loop(e) for e in access) if p in wanted]
+        loops = [p for p in map(_innermost, access) if p in wanted]
         if set(loops) == wanted:
             return tuple(p for p in loops if p is not None)
     return ()
+
+
+def _innermost(e: Dim) -> int | None:
+    """The loop that walks a dim by ones, alone or within a block that others choose (``4*i0 + i5``)."""
+    ones = [m for m, c in e.terms if c == 1] if isinstance(e, symbolic.Expr) else []
+    return bare_loop(symbolic.Expr({ones[0]: 1})) if len(ones) == 1 else None
 
 
 def multiplied_type(value: Value) -> Type:

@@ -6,9 +6,11 @@ a block a row; longer rows are walked in a loop. Columns are reduced by the thre
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
-from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop
+from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
@@ -43,7 +45,8 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
         if any(n > 1 for lanes in columns for n in lanes):
             reduce = tuple(columns)
             joined = tuple(_joined(o, lanes) for o, lanes in zip(reductions, columns, strict=True))
-            block, vector, threads = _columns(place, max(n for lanes in columns for n in lanes), chip)
+            lanes = max(n for lanes in columns for n in lanes)
+            block, vector, threads = _columns(place, lanes, chip, _waves(reductions))
         elif (window := window_tile(place, reductions, chip)) is not None:
             block = vector = list(window.tile)
             threads, beside = window.threads, window.beside
@@ -132,7 +135,7 @@ def reduced_to_main(place: Domain, reductions: list[Op]) -> bool:
 
 def _column_lanes(place: Domain, op: Op, chip: Chip) -> tuple[int, ...]:
     """Lanes along the loop that walks a dim of the input by ones, behind which lies a dim that is not reduced."""
-    access = _largest_access(op)
+    access = _access_in_memory(op)
     loops = [p for p, r in enumerate(op.reduction) if r]
     bare = [p for p in (bare_loop(e) for e in access) if p in loops]
     inner = bare_loop(access[-1]) if access else None
@@ -141,8 +144,8 @@ def _column_lanes(place: Domain, op: Op, chip: Chip) -> tuple[int, ...]:
     size = volume(op.loops[p] for p in loops)
     if size <= UNROLL or len(bare) != len(loops):
         return row_lanes(op)
-    neighbours = min(pow2_above(estimate(op.loops[inner])), _neighbours(place, element_bytes(op.inputs[0][0].element),
-                                                                         chip))
+    neighbours = min(pow2_above(estimate(op.loops[inner])),
+                     _neighbours(place, element_bytes(op.inputs[0][0].element), chip, _waves([op])))
     return tuple(min(COLUMN_TILE // neighbours, pow2_above(size)) if p == bare[-1] else 1 for p in loops)
 
 
@@ -151,21 +154,51 @@ def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:
     loops = [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
     if len(loops) < 2 or max(lanes) < 2:
         return ()
-    return tuple(p for p in (bare_loop(e) for e in _largest_access(op)) if p in loops)
+    return tuple(p for p in (bare_loop(e) for e in _access_in_memory(op)) if p in loops)
 
 
-def _neighbours(place: Domain, size: int, chip: Chip) -> int:
+def _access_in_memory(op: Op) -> Access:
+    """How `op` reads the largest argument that its input is made of, where that has a dim for each of its loops: a
+    transpose ahead of it says how its loops lie. Else how it reads its input."""
+    own = max((a for _, a in op.inputs), key=lambda a: (len(a), sum(bare_loop(e) is not None for e in a)), default=())
+    inner = {bare_loop(own[-1])} if own else set()
+    seen: set[tuple[Tensor, Access]] = set()
+    whole = [(volume(t.dims), access) for t, a in op.inputs for t, access in _arguments(t, a, seen)
+             if len(access) == len(own) and {bare_loop(e) for e in access} == {bare_loop(e) for e in own}
+             and {bare_loop(access[-1])} == inner]
+    return max(whole, key=lambda found: found[0], default=(0, own))[1]
+
+
+def _arguments(t: Tensor, access: Access, seen: set[tuple[Tensor, Access]]) -> Iterator[tuple[Tensor, Access]]:
+    """The kernel's arguments behind t[access], with how they are read."""
+    if (t, access) in seen or t.producer is not None and t.producer.is_reduction:
+        return
+    seen.add((t, access))
+    if t.producer is None:
+        yield t, access
+        return
+    env = {str(o): e for o, e in zip(t.producer.outs[t.index], access, strict=True)}
+    for source, a in t.producer.inputs:
+        yield from _arguments(source, tuple(symbolic.substitute(e, env) for e in a), seen)
+
+
+def _waves(reductions: list[Op]) -> float:
+    """Blocks that a core should have: two where sums of products read what they multiply at computed places."""
+    return 2.0 if any(len(o.inputs) > 1 for o in reductions) else 0.9
+
+
+def _neighbours(place: Domain, size: int, chip: Chip, waves: float) -> int:
     """Columns of a block: neighbours of `size` bytes."""
-    wanted = 0.9 * chip.cores
+    wanted = waves * chip.cores
     return next((b // size for b in COLUMN_BYTES if volume(place.dims) * size // b >= wanted), COLUMN_BYTES[-1] // size)
 
 
-def _columns(place: Domain, lanes: int, chip: Chip) -> tuple[list[int], list[int], int]:
+def _columns(place: Domain, lanes: int, chip: Chip, waves: float) -> tuple[list[int], list[int], int]:
     """Block, vector and threads where columns are reduced: few neighbours, many of each column."""
     last = len(place.dims) - 1
     tile = [1] * len(place.dims)
     read = [t for t, _ in place.reads] or [place.main]      # pieces of a concatenation are read at computed places
-    tile[last] = min(pow2_above(estimate(place.dims[last])), *(_neighbours(place, element_bytes(t.element), chip)
+    tile[last] = min(pow2_above(estimate(place.dims[last])), *(_neighbours(place, element_bytes(t.element), chip, waves)
                                                               for t in read))
     return tile, tile, _threads(tile[last] * lanes, chip, 512)
 

@@ -35,6 +35,6 @@ def thread_math(*, halves: bool) -> str:
 def gpu_pipeline(back: str) -> Pipeline:
     """The stages of a GPU's compilation, `back` behind stage ``vector``."""
     return whole_pipeline(back, front_stages(
-        xt=", ".join(map(str, gpu_model_passes())), keep="attention", in_place=True, schedule="stream-k, split-rows",
-        early="integer-contractions", beside=True, kernels=f"max-row={MAX_ROW} tile-row={TILE_ROW} beside={BESIDE} "
-                                                           f"prologue=broadcast,widen launch={LAUNCH}"))
+        xt=", ".join(map(str, gpu_model_passes())), keep="attention,attention_with_sums", in_place=True,
+        schedule="stream-k, split-rows", early="integer-contractions", beside=True,
+        kernels=f"max-row={MAX_ROW} tile-row={TILE_ROW} beside={BESIDE} prologue=broadcast,widen launch={LAUNCH}"))

@@ -84,6 +84,46 @@ class Attention(XtOp, name="attention"):
         return in_float(f, q, k, v)
 
 
+class AttentionWithSums(XtOp, name="attention_with_sums"):
+    """Attention, and for each query the log of the sum of its scores' exponentials, which its gradient reads.
+
+    `sums` [batch, heads, q seq] is f32 at least, -inf where a query sees no key. Operands and attributes are those of
+    `attention`.
+    """
+
+    q = operand()
+    k = operand()
+    v = operand()
+    mask = optional()
+    scale = number(0.0)
+    causal = boolean(False)
+    access = "composite"
+    result_names = ("out", "sums")
+
+    normalize = Attention.normalize
+
+    @staticmethod
+    def infer(a: Attrs, q: TensorType, k: TensorType, v: TensorType,
+              mask: TensorType | None) -> tuple[TensorType, TensorType]:
+        out = Attention.infer(a, q, k, v, mask)
+        return out, TensorType(out.shape[:3], "f64" if q.dtype == "f64" else "f32")
+
+    @staticmethod
+    def evaluate(a: Attrs, q: Array, k: Array, v: Array, mask: Array | None) -> tuple[Array, Array]:
+        plain = Attrs(**vars(a), causal_offset=(0,), softcap=0.0, nan_rows=False)
+        wide = q.astype(np.promote_types(q.dtype, np.float32)) if q.dtype != np.float64 else q
+        s = matmul(wide, np.swapaxes(np.repeat(k, q.shape[1] // max(k.shape[1], 1), 1), 2, 3).astype(wide.dtype))
+        s = s * wide.dtype.type(a.scale)
+        if mask is not None:
+            s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask.astype(s.dtype)
+        s = np.where(np.tril(np.ones(s.shape[2:], bool)), s, -np.inf) if a.causal else s
+        top = s.max(-1, keepdims=True, initial=-np.inf)
+        top = np.where(np.isneginf(top), 0, top)
+        with np.errstate(divide="ignore"):
+            sums = np.log(exp(s - top).sum(-1)) + top[..., 0]
+        return Attention.evaluate(plain, q, k, v, mask), sums.astype(wide.dtype)
+
+
 class Rotary(XtOp, name="rotary"):
     """Rotates pairs of the last dim of x by angles given as cos and sin, which broadcast to x[..., :dim/2].
 

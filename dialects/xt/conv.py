@@ -13,15 +13,19 @@ from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
 from xcc.dialects.xt.reduce import windows
 from xcc.dialects.xt.shape import Pad
 from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
-from xcc.symbolic import Dim, dim_max
+from xcc.symbolic import Dim, dim_max, floordiv
+
+LAYOUTS = {"NCHW": ((0, 1), ()), "NHWC": ((0,), (1,)), "CHWN": ((1,), (0,))}
+"""Dims of NCHW that stand before the spatial ones, and behind them."""
 
 
 class Convolution(XtOp, name="convolution"):
     """Cross-correlation of x with the filter w over any number of spatial dims.
 
-    layout: NCHW (channel second) or NHWC (channel last); filter: OIHW, HWIO or OHWI, where I is the channels of a
-    group, or in blocks of P outputs (one group only): OHWIo, [O / P, h, w, I, P], or OHWIoi with every G input channels
-    of an output next to each other, [O / P, h, w, I / G, P, G].
+    layout, of x and of the result: NCHW (channel second), NHWC (channel last) or CHWN (channel first, batch last);
+    filter: OIHW, HWIO or OHWI, where I is the channels of a group; with CHWN, GIHWO, [groups * I, h, w, O / groups]: a
+    group's channels are its own; or in blocks of P outputs (one group only): OHWIo, [O / P, h, w, I, P], or OHWIoi with
+    every G input channels of an output next to each other, [O / P, h, w, I / G, P, G].
     `lhs_dilation` - 1 zeros lie between elements of x (transposed convolution), then `low` and `high` zeros around
     (negative crops). `rhs_dilation` spreads the filter. Output channels divide into `groups` equal parts.
     `dtype` is the result type (default x's); sums are formed in it, and in f32 for narrow floats.
@@ -35,8 +39,8 @@ class Convolution(XtOp, name="convolution"):
     lhs_dilation = per_dim(1, but=2)
     rhs_dilation = per_dim(1, but=2)
     groups = integer(1)
-    layout = text("NCHW", ("NCHW", "NHWC"))
-    filter = text("OIHW", ("OIHW", "HWIO", "OHWI", "OHWIo", "OHWIoi"))
+    layout = text("NCHW", tuple(LAYOUTS))
+    filter = text("OIHW", ("OIHW", "HWIO", "OHWI", "GIHWO", "OHWIo", "OHWIoi"))
     dtype = dtype(None)
     access = "contraction"
 
@@ -46,13 +50,15 @@ class Convolution(XtOp, name="convolution"):
     def infer(a: Attrs, x: TensorType, w: TensorType) -> TensorType:
         if is_float(x.dtype) != is_float(w.dtype) or is_float(x.dtype) != is_float(a.dtype):
             raise InferError(f"cannot convolve {x.dtype} with {w.dtype} into {a.dtype}")
-        packed = len(a.filter) - len("OHWI")
+        packed = len(a.filter.lstrip("G")) - len("OHWI")
+        if (a.layout == "CHWN") != (a.filter == "GIHWO"):
+            raise InferError(f"layout CHWN and filter GIHWO go together, not {a.layout} and {a.filter}")
         if x.rank < 3 or w.rank != x.rank + packed:
             raise InferError(f"x needs rank 3 at least and w {x.rank + packed}, not {x.rank} and {w.rank}")
         if packed and a.groups != 1:
             raise InferError(f"a packed filter goes with one group, not {a.groups}")
         batch, channels, spatial = split_layout(x.shape, a.layout)
-        out_channels, in_channels, kernel = split_filter(w.shape, a.filter)
+        out_channels, in_channels, kernel = split_filter(w.shape, a.filter, a.groups)
         if not same_dims(in_channels * a.groups, channels):
             raise InferError(f"w takes {in_channels} channels a group, x has {channels} in {a.groups} groups")
         if isinstance(out_channels, int) and out_channels % a.groups:
@@ -64,13 +70,16 @@ class Convolution(XtOp, name="convolution"):
             if isinstance(size, int) and size < 0:
                 raise InferError(f"the filter's {kernel[d]} elements do not fit into spatial dim {d} of size {n}")
             shape.append(size)
-        full = (batch, out_channels, *shape) if a.layout == "NCHW" else (batch, *shape, out_channels)
-        return TensorType(full, a.dtype)
+        full = (batch, out_channels, *shape)
+        return TensorType(tuple(full[d] for d in _order(a.layout, x.rank)), a.dtype)
 
     def evaluate(a: Attrs, x: Array, w: Array) -> Array:
         wide = accumulator(a.dtype)
-        last = x.ndim - 1
-        x = np.moveaxis(x, last, 1) if a.layout == "NHWC" else x
+        last, order = x.ndim - 1, _order(a.layout, x.ndim)
+        x = x.transpose(np.argsort(order))
+        if a.filter == "GIHWO":
+            w = np.concatenate(np.split(w, a.groups), -1)
+            w = np.moveaxis(w, last, 0)
         if a.filter == "OHWIoi":
             w = np.moveaxis(w, -1, -2).reshape(*w.shape[:-3], -1, w.shape[-2])
         if a.filter in ("OHWIo", "OHWIoi"):
@@ -95,18 +104,25 @@ class Convolution(XtOp, name="convolution"):
             out = products.matmul(columns, kernel.reshape(outs, columns.shape[1]).T)
             parts.append(np.moveaxis(out.reshape(*rows, outs), -1, 1))
         out = np.concatenate(parts, 1).astype(numpy_dtype(a.dtype))
-        return np.ascontiguousarray(np.moveaxis(out, 1, -1)) if a.layout == "NHWC" else out
+        return np.ascontiguousarray(out.transpose(order))
+
+
+def _order(layout: str, rank: int) -> tuple[int, ...]:
+    """The dims of a value in `layout`, by their numbers in NCHW."""
+    before, after = LAYOUTS[layout]
+    return (*before, *range(2, rank), *after)
 
 
 def split_layout(shape: tuple[Dim, ...], layout: str) -> tuple[Dim, Dim, tuple[Dim, ...]]:
     """Batch, channels and spatial dims."""
-    if layout == "NCHW":
-        return shape[0], shape[1], shape[2:]
-    return shape[0], shape[-1], shape[1:-1]
+    batch, channels, *spatial = (shape[d] for d in np.argsort(_order(layout, len(shape))))
+    return batch, channels, tuple(spatial)
 
 
-def split_filter(shape: tuple[Dim, ...], layout: str) -> tuple[Dim, Dim, tuple[Dim, ...]]:
+def split_filter(shape: tuple[Dim, ...], layout: str, groups: int) -> tuple[Dim, Dim, tuple[Dim, ...]]:
     """Output channels, input channels a group and kernel dims."""
+    if layout == "GIHWO":
+        return shape[-1] * groups, floordiv(shape[0], groups), shape[1:-1]
     if layout == "OIHW":
         return shape[0], shape[1], shape[2:]
     if layout == "OHWI":

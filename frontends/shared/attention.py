@@ -24,10 +24,11 @@ def shared_heads(q: Any, k: Any) -> Any:
     return symbolic.floordiv(xt.shape_of(q)[1], xt.shape_of(k)[1])
 
 
-def scores(q: Value, k: Value, scale: float) -> Value:
-    """q k^T * scale, of [batch, heads, seq, dim] with heads alike."""
-    product = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,))
-    return xt.mul(product, scalar(scale, q))
+def scores(q: Value, k: Value, scale: float, dtype: str | None = None) -> Value:
+    """q k^T * scale in `dtype` (default: q's), of [batch, heads, seq, dim] with heads alike."""
+    product = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,),
+                             dtype=dtype)
+    return xt.mul(product, scalar(scale, product))
 
 
 def masked(x: Value, mask: Value) -> Value:
@@ -37,6 +38,7 @@ def masked(x: Value, mask: Value) -> Value:
     return xt.select(mask, x, scalar(float("-inf"), x)) if element(mask) == "i1" else xt.add(x, mask)
 
 
-def weighted(weights: Any, v: Value) -> Value:
-    """weights [batch, heads, rows, columns] times v."""
-    return xt.dot_general(weights, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,))
+def weighted(weights: Value, v: Value, dtype: str | None = None) -> Value:
+    """weights [batch, heads, rows, columns] times v, in `dtype` (default: that of the weights)."""
+    return xt.dot_general(weights, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,),
+                          dtype=dtype)

@@ -59,15 +59,33 @@ def filter_gradient(x: Value, grad: Any, kernel: Shape, low: Shape, strides: tup
     if groups == 1 and all(k == 1 for k in kernel) and not any(low):
         return _matrix_gradient(x, grad, strides)
     outs = xt.shape_of(grad)[2:]
+    high = tuple((k - 1) * d + (o - 1) * s + 1 - n - p for k, d, o, s, n, p in
+                 zip(kernel, dilations, outs, strides, spatial, low, strict=True))
+    if groups == channels == xt.shape_of(grad)[1] != 1:
+        return _depthwise_gradient(x, grad, (low, high), dilations, strides)
     size = symbolic.floordiv(channels, groups)
     rest = tuple(range(3, 3 + len(spatial)))
     grouped = xt.reshape(x, shape=(batch, groups, size, *spatial))
     images = xt.reshape(xt.transpose(grouped, perm=(2, 1, 0, *rest)), shape=(size, groups * batch, *spatial))
     filters = xt.transpose(grad, perm=(1, 0, *range(2, 2 + len(spatial))))
-    high = tuple((k - 1) * d + (o - 1) * s + 1 - n - p for k, d, o, s, n, p in
-                 zip(kernel, dilations, outs, strides, spatial, low, strict=True))
     out = xt.convolution(images, filters, strides=dilations, low=low, high=high, rhs_dilation=strides, groups=groups)
     return xt.transpose(out, perm=(1, 0, *range(2, 2 + len(spatial))))
+
+
+def _depthwise_gradient(x: Value, grad: Value, pads: tuple[Shape, Shape], dilations: tuple[int, ...],
+                        strides: tuple[int, ...]) -> Value:
+    """The channels of x [N, C, ...] by those of grad, over the batch as one more spatial dim, which neither moves."""
+    n = len(strides)
+    last = (0, *range(2, n + 2), 1)     # all of it with the channels last, as it then lies
+    pixels, pulls = (xt.transpose(v, perm=last) for v in (x, grad))
+    channels = xt.shape_of(x)[1]
+    image = xt.transpose(xt.reshape(pixels, shape=(1, *xt.shape_of(pixels))), perm=(0, n + 2, *range(1, n + 2)))
+    filters = xt.reshape(pulls, shape=(*xt.shape_of(pulls)[:-1], 1, channels))
+    filters = xt.transpose(filters, perm=(n + 2, n + 1, *range(n + 1)))
+    (low, high) = pads
+    out = xt.convolution(image, filters, strides=(1, *dilations), low=(0, *low), high=(0, *high),
+                         rhs_dilation=(1, *strides), groups=channels)
+    return xt.reshape(out, shape=(channels, 1, *xt.shape_of(out)[-n:]))
 
 
 def _matrix_gradient(x: Value, grad: Value, strides: tuple[int, ...]) -> Value:

@@ -14,6 +14,7 @@ from xcc.frontends.shared.attention import masked, repeat_heads, scores, shared_
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.context import Context, Number, Shape
 from xcc.frontends.torch.graph import SizeSpec, TensorSpec
+from xcc.frontends.torch.matmul import accumulated
 from xcc.frontends.torch.random import dropped, survivors
 from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
@@ -41,8 +42,13 @@ class Call:
         bent = self.scores()
         seen = xt.compare(bent, scalar(float("-inf"), bent), direction="ne")
         weights = xt.select(seen, xt.softmax(bent, axis=3), scalar(0, bent))
-        v = convert(repeat_heads(self.v, shared_heads(self.q, self.k)), element(bent))
-        return convert(weighted(self.dropped(weights), v), element(self.q))
+        v, kind = repeat_heads(self.v, shared_heads(self.q, self.k)), element(self.q)
+        return convert(weighted(convert(self.dropped(weights), kind), v, element(bent)), kind)
+
+    def with_sums(self) -> tuple[Any, Any]:
+        """The output, and the log of the sum of exponentials of each row, [batch, heads, rows]."""
+        whole = xt.attention_with_sums(self.q, self.k, self.v, self.mask, scale=self.scale, causal=self.causal)
+        return (self.output() if self.dropout else whole[0]), whole[1]
 
     def dropped(self, weights: Any) -> Any:
         """The weights [batch, heads, rows, columns], or their gradients, after the dropout."""
@@ -52,8 +58,8 @@ class Call:
 
     def scores(self) -> Any:
         """What the softmax is taken of, [batch, heads, rows, columns] in f32 at least; hidden ones are -inf."""
-        q, k = (convert(v, "f32") if element(v) in ("f16", "bf16") else v for v in (self.q, self.k))
-        raw = scores(q, repeat_heads(k, shared_heads(q, k)), self.scale)
+        q, k = self.q, self.k
+        raw = scores(q, repeat_heads(k, shared_heads(q, k)), self.scale, accumulated(element(q)))
         mask = self.mask
         if mask is not None and element(mask) != "i1":
             mask = convert(mask, element(raw))
@@ -155,8 +161,9 @@ _MASKS = {"_scaled_dot_product_flash_attention_for_cpu": "attn_mask", "_scaled_d
 def attention_with_sums(cx: Context) -> Any:
     """output, log of the sums of exponentials, sizes, and what the gradient draws the same random numbers from."""
     call = call_of(cx, _MASKS.get(cx.node.op.split(".")[1], "attn_bias"))
-    out = xt.reshape(call.output(), shape=cx.out().shape)
-    sums = _log_sums(cx, call) if cx.wants(1) else None
+    out, sums = call.with_sums() if cx.wants(1) else (call.output(), None)
+    out = xt.reshape(out, shape=cx.out().shape)
+    sums = None if sums is None else _as_torch(cx, sums)
     sizes = iter((xt.shape_of(call.q)[2], xt.shape_of(call.k)[2]))
     made = _random_state(cx, call) if call.dropout else {}
     return out, sums, *(made[n] if n in made else _rest(cx, n, sizes) for n in range(2, len(cx.node.results)))
@@ -178,20 +185,14 @@ def _random_state(cx: Context, call: Call) -> dict[int, Any]:
             for n, v in zip(places, values, strict=True)}
 
 
-def _log_sums(cx: Context, call: Call) -> Any:
+def _as_torch(cx: Context, sums: Any) -> Any:
     """[batch, heads, rows], in the shape that torch's kernel has: rows padded, or with a dim of 1."""
-    bent = call.scores()
-    top = xt.reduce(bent, kind="max", axes=(3,), keepdims=True)
-    top = xt.select(xt.compare(top, scalar(float("-inf"), top), direction="eq"), scalar(0, top), top)
-    total = xt.reduce(xt.exp(xt.sub(bent, top)), kind="sum", axes=(3,), keepdims=True)
-    out = xt.add(xt.log(total), top)
     kind = cx.out(1)
-    shape = tuple(xt.shape_of(out)[:3])
-    wanted = kind.shape[:3]
-    out = convert(xt.reshape(out, shape=shape), kind.dtype)
-    if wanted[2] != shape[2]:
-        out = xt.pad(out, low=(0, 0, 0), high=(0, 0, wanted[2] - shape[2]), value=0.0)
-    return xt.reshape(out, shape=kind.shape)
+    rows, wanted = xt.shape_of(sums)[2], kind.shape[:3][2]
+    sums = convert(sums, kind.dtype)
+    if wanted != rows:
+        sums = xt.pad(sums, low=(0, 0, 0), high=(0, 0, wanted - rows), value=0.0)
+    return xt.reshape(sums, shape=kind.shape)
 
 
 def _rest(cx: Context, n: int, sizes: Any) -> Any:

@@ -11,6 +11,7 @@ from xcc.frontends.shared.attention import repeat_heads, shared_heads, weighted
 from xcc.frontends.shared.helpers import convert, element, scalar, slice_axis
 from xcc.frontends.torch.attention import Call, call_of
 from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.matmul import accumulated
 from xcc.frontends.torch.registry import aten
 
 
@@ -42,19 +43,23 @@ def _joined(x: Any, groups: Any) -> Any:
 
 
 def gradients(call: Call, grad: Any, out: Any, sums: Any) -> Gradients:
-    """P = exp(S - sums), dV = drop(P)^T dO, dS = P (drop(dO V^T) - sum(dO O)), dQ = dS K scale, dK = dS^T Q scale."""
-    grad, out = _wide(grad), _wide(out)
-    groups = shared_heads(call.q, call.k)
-    q, k, v = _wide(call.q), repeat_heads(_wide(call.k), groups), repeat_heads(_wide(call.v), groups)
-    bent, sums = call.scores(), convert(sums, element(q))
+    """P = exp(S - sums), dV = drop(P)^T dO, dS = P (drop(dO V^T) - sum(dO O)), dQ = dS K scale, dK = dS^T Q scale.
+
+    Of narrow floats the factors are narrow, P and dS too, and sums f32, as in FlashAttention's kernels.
+    """
+    kind, groups = element(call.q), shared_heads(call.q, call.k)
+    wide = accumulated(kind)
+    k, v = repeat_heads(call.k, groups), repeat_heads(call.v, groups)
+    bent, sums = call.scores(), convert(sums, wide)
     hidden = xt.compare(bent, scalar(float("-inf"), bent), direction="eq")
-    p = xt.select(hidden, scalar(0, bent), xt.exp(xt.sub(bent, sums)))
-    delta = xt.reduce(xt.mul(grad, out), kind="sum", axes=(3,), keepdims=True)
-    ds = xt.mul(p, xt.sub(call.dropped(weighted(grad, _turned(v))), delta))
-    scale = scalar(call.scale, ds)
-    dq = xt.mul(weighted(ds, k), scale)
-    dq = dq if call.factor is None else xt.mul(dq, convert(call.factor, element(dq)))
-    dk, dv = xt.mul(weighted(_turned(ds), q), scale), weighted(_turned(call.dropped(p)), grad)
+    p = convert(xt.select(hidden, scalar(0, bent), xt.exp(xt.sub(bent, sums))), kind)
+    delta = xt.reduce(xt.mul(_wide(grad), _wide(out)), kind="sum", axes=(3,), keepdims=True)
+    ds = xt.mul(_wide(p), xt.sub(call.dropped(weighted(grad, _turned(v), wide)), delta))
+    scale, narrow = scalar(call.scale, ds), convert(ds, kind)
+    dq = xt.mul(weighted(narrow, k, wide), scale)
+    dq = dq if call.factor is None else xt.mul(dq, convert(call.factor, wide))
+    dk = xt.mul(weighted(_turned(narrow), call.q, wide), scale)
+    dv = weighted(_turned(call.dropped(p)), grad, wide)
     return Gradients(dq, _joined(dk, groups), _joined(dv, groups), ds)
 
 

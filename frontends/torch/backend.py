@@ -28,6 +28,7 @@ from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.guards import guard_broadcasts, guard_ranks
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.layers import whole_layers
+from xcc.frontends.torch.masks import lay_out_masks
 from xcc.frontends.torch.partition import Place, partitioned, place_of
 from xcc.frontends.torch.program import TorchProgram
 from xcc.frontends.torch.saved_layouts import SavedLayouts
@@ -86,6 +87,7 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
     chosen = BackendOptions.make(options)
 
     layouts = SavedLayouts()
+    lay_out_masks(module)
 
     def compiler(graph: Any, _inputs: Sequence[Any]) -> Any:
         if chosen.freeze:

@@ -13,12 +13,30 @@ __all__ = ["declare_fake_ops"]
 
 @cache
 def declare_fake_ops() -> None:
-    """From now on ``_upsample_bicubic2d_aa_backward`` is traced at any size, as its bilinear sibling is."""
+    """From now on ``_upsample_bicubic2d_aa_backward``, as its bilinear sibling is, and ``take_along_dim`` are traced at
+    any size."""
     op = torch.ops.aten._upsample_bicubic2d_aa_backward.default
     if op not in fake_impls.op_implementations_dict:
         fake_impls.register_op_impl(op)(_as_input)
+    composite, along = torch._C.DispatchKey.CompositeImplicitAutograd, torch.ops.aten.take_along_dim.default
+    if composite not in along.py_kernels:
+        along.py_impl(composite)(_take_along_dim)
 
 
 def _as_input(mode: Any, op: Any, grad: Any, output_size: Any, input_size: Any, *rest: Any, **named: Any) -> Any:
     with mode:
         return grad.new_empty(input_size)
+
+
+def _take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
+    """As torch has it, whose own rule reads the sizes as numbers."""
+    if dim is None:
+        return x.reshape(-1).gather(0, indices.reshape(-1))
+    if x.dim() != indices.dim():
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
+                           f"got {x.dim()} dimensions for input, and {indices.dim()} dimensions for indices")
+    dim = dim % max(x.dim(), 1)
+    beside = [(*v.shape[:dim], 1, *v.shape[dim + 1:]) for v in (x, indices)]
+    shape = torch.broadcast_shapes(*beside)         # type: ignore[no-untyped-call]
+    wide = (v.expand(*shape[:dim], v.shape[dim], *shape[dim + 1:]) for v in (x, indices))
+    return next(wide).gather(dim, next(wide))

@@ -24,6 +24,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from xcc.frontends.torch.branches import merge_branches_of_nothing
+from xcc.frontends.torch.fake_ops import declare_fake_ops
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.size_answers import is_size, of_all, of_elements
@@ -35,6 +36,7 @@ __all__ = ["compile_all_sizes", "guarded", "is_of_ones"]
 def compile_all_sizes(model: Callable[..., Any], backend: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """``torch.compile(model, backend=backend, dynamic=True, options=options)`` with all sizes alike."""
     _without_guards_of_torch()
+    declare_fake_ops()
     named = torch._TorchCompileWrapper      # equal to one with equal options
     chosen = named(backend, None, dict(options), True)       # type: ignore[no-untyped-call]
     context: Any = torch._dynamo.optimize(chosen, dynamic=True)

@@ -210,7 +210,7 @@ def _is_mask(op: Operation, n: int) -> bool:
 
     A narrow form of it would hide keys by -inf or -65504 where -3.4e38 leaves a row with all of them hidden uniform.
     """
-    return name_of(op) == "attention" and n == 3
+    return name_of(op) in ("attention", "attention_with_sums") and n == 3
 
 
 def _cast(value: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any]:

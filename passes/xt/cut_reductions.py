@@ -31,7 +31,7 @@ class CutReductions(Pass):
     elements: how many elements a block must have to be worth a second kernel; part: how many it keeps at least.
     """
 
-    elements: int = 1 << 17
+    elements: int = 3 << 15
     part: int = 4096
 
     def run(self, module: Module, ctx: PassContext) -> None:

@@ -11,6 +11,7 @@ those of its place in order, so that results do not depend on when threads run:
 
     %s, %o = xt.sort(%k)        %y = xt.combine_segments(%x, xt.segment_starts(%s), %o, %u)
 
+Sums for a handful of places (embeddings of token types) are reductions of what each of them is named for.
 Along an axis, where each column has indices of its own, a workgroup keeps some columns in shared memory and writes or
 combines the updates there (``xt.combine_columns``).
 """
@@ -35,6 +36,8 @@ __all__ = ["ScatterPlaces"]
 
 PAIRS = 1 << 21         # of places and updates that are compared in the time of two launches
 WALKED = 32             # updates that are combined as fast by threads that walk all of them
+ADDED = 8               # places that all updates are compared with
+PARTS = 64              # of the updates, which add up for those
 COLUMNS = 8             # that a workgroup combines: a sector of four bytes each
 HELD = 128 << 10        # bytes of them in shared memory
 STEP = 512              # updates of a column that are on their way to their threads
@@ -138,12 +141,27 @@ def _nd(op: Operation) -> Value | None:
     if a.reduction != "none":
         if not isinstance(count, int) or count <= WALKED:
             return None
-        return _combined(op, xt.reshape(_flat(indices, lead), shape=(count,)), places, product(inner))
+        keys = xt.reshape(_flat(indices, lead), shape=(count,))
+        if a.reduction == "add" and isinstance(places, int) and places <= ADDED \
+                and xt.width(xt.TensorType.of(x).dtype) >= 32:
+            return xt.add(x, xt.reshape(_added(keys, updates, places, product(inner)), shape=shape))
+        return _combined(op, keys, places, product(inner))
     keys = xt.reshape(_flat(indices, lead), shape=(count,))
     writers = _compared(keys, places) if _few(places, count) else \
         xt.last_writers(keys, shape=(places,), axis=0)
     rows = xt.gather(xt.reshape(updates, shape=(count, *inner)), xt.reshape(writers, shape=lead), axis=0)
     return _chosen(xt.reshape(writers, shape=(*lead, *(1,) * len(inner))), rows, x)
+
+
+def _added(keys: Value, updates: Value, places: int, width: Dim) -> Value:
+    """Sums for each of a few places, [places, width], of all rows that name it: in parts, then those added up."""
+    count = math.prod(d for d in xt.shape_of(keys) if isinstance(d, int))
+    parts = math.gcd(count, PARTS)
+    rows = xt.reshape(updates, shape=(1, parts, count // parts, width))
+    place = xt.iota(shape=(places, 1, 1, 1), axis=0, dtype="i64")
+    named = xt.compare(xt.reshape(keys, shape=(1, parts, count // parts, 1)), place, direction="eq")
+    wide = xt.select(named, rows, xt.constant(0, dtype=xt.TensorType.of(updates).dtype))
+    return xt.reduce(xt.reduce(wide, kind="sum", axes=(2,)), kind="sum", axes=(1,))
 
 
 def _combined(op: Operation, keys: Value, places: Dim, width: Dim) -> Value:

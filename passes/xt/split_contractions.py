@@ -20,6 +20,8 @@ from xcc.passes.xt.graph.rewrite import at, is_stored, name_of, replace, walk_op
 from xcc.symbolic import Dim
 
 TILE = 64
+FEW_ROWS, FEW_COLUMNS = 16, 32      # of a tile that copies what a product of few rows reads, far ahead
+WIDE = 128          # sides of a tile of a long sum with many results
 MOST = 16           # parts of a sum, or as many as have LONG terms each
 LONG = 1024
 SHORTEST = 128      # terms of a part's sum
@@ -45,24 +47,30 @@ class SplitContractions(Pass):
             elif name_of(op) == "convolution":
                 self._convolution(op, ctx.chip.cores)
 
-    def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int) -> int:
-        """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none."""
-        tiles = -(-free[0] // TILE) * -(-free[1] // TILE) * batch
+    def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int, few: bool = False) -> int:
+        """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none.
+
+        few: tiles copy what they read so far ahead that half of the cores have memory at work.
+        """
+        tiles = -(-free[0] // TILE) * -(-free[1] // (FEW_COLUMNS if few else TILE)) * batch
         if min(free) < 2 or terms < self.terms or tiles > cores // 2:
             return 1
         parts = 1
-        while parts * tiles <= cores and divided % (2 * parts * NEIGHBOURS) == 0 \
+        while parts * tiles <= (cores // 2 if few else cores) and divided % (2 * parts * NEIGHBOURS) == 0 \
                 and terms >= 2 * parts * (SHORTEST if 2 * parts <= MOST else LONG):
             parts *= 2
         return parts
 
     def _convolution(self, op: Operation, cores: int) -> None:
-        """The parts of the channels are groups, each with all outputs; the filter's copy is made at compile time."""
+        """The parts of the channels are groups, each with all outputs. The copy of a filter is made at compile time."""
         a = xt.attrs_of(op)
         x, w = op.operands
         kind, result = xt.TensorType.of(w), xt.TensorType.of(op.results[0])
-        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not is_stored(w) \
-                or not all(isinstance(d, int) for d in (*kind.shape, *result.shape)) or not xt.is_float(a.dtype):
+        if a.groups != 1 or not xt.is_float(a.dtype) or not _are_sizes((*kind.shape, *result.shape)):
+            return
+        if a.filter == "GIHWO":
+            self._images(op, cores)
+        if a.filter != "HWIO" or not is_stored(w):
             return
         *window, inner, outputs = _sizes(kind.shape)
         parts = self._parts([math.prod(_sizes(result.shape[:-1])), outputs], 1,
@@ -80,12 +88,31 @@ class SplitContractions(Pass):
             total = xt.reduce(p, kind="sum", axes=(n + 1,), keepdims=False)
             replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
 
+    def _images(self, op: Operation, cores: int) -> None:
+        """The parts of the images that a filter's gradient is summed over are groups, each with all outputs."""
+        a = xt.attrs_of(op)
+        x, w = op.operands
+        images, *window, outputs = _sizes(xt.shape_of(w))
+        shape = _sizes(xt.shape_of(op.results[0]))
+        tiles, terms, parts = -(-outputs // WIDE) * -(-math.prod(shape[1:]) // WIDE), images * math.prod(window), 1
+        while tiles * parts < cores and images % (2 * parts) == 0 and terms >= 2 * parts * SHORTEST:
+            parts *= 2
+        if parts == 1 or terms < self.terms:
+            return
+        with at(op):
+            wide = "f64" if a.dtype == "f64" else "f32"
+            rest = {k: v for k, v in vars(a).items() if k not in ("groups", "dtype")}
+            p = xt.reshape(xt.convolution(x, w, groups=parts, dtype=wide, **rest), shape=(parts, *shape))
+            total = xt.reduce(p, kind="sum", axes=(0,), keepdims=False)
+            replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
+
     def _product(self, op: Operation, ctx: PassContext, entries: Database) -> None:
         p = product_of(op)
         if p is None:
             return
         parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
-            [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores)
+            [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores,
+            p.m <= FEW_ROWS and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies)
         if parts not in p.choices():
             return
         a = xt.attrs_of(op)
@@ -144,6 +171,10 @@ def product_of(op: Operation) -> Product | None:
 def _sizes(shape: tuple[Dim, ...]) -> list[int]:
     """The dims of a static shape."""
     return [d for d in shape if isinstance(d, int)]
+
+
+def _are_sizes(dims: tuple[Dim, ...]) -> bool:
+    return all(isinstance(d, int) for d in dims)
 
 
 def _cut(value: Value, dim: int, parts: int) -> Value:

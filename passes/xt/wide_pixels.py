@@ -4,25 +4,28 @@
 becomes, with a pixel of 4 channels and two of them read as one of 8 (16 bytes in f16):
     %p = xt.reshape(xt.pad(%x)) : 1x224x112x8
     %y = xt.convolution(%p, %v) {strides = [2, 1], low = [3, 2]} : 1x224x112x8, 7x4x8x64 -> 1x112x112x64
-where %v is %w with zeros for what was added, made at compile time.
+where %v is %w with zeros for what was added, made at compile time where %w is known then.
 
 As many pixels are joined as the window steps over, so that a window always starts with a whole one. It pays where the
-pixels are shorter than a word and the sum grows by less than MOST.
+pixels are shorter than a word and the sum grows by less than MOST. A filter that is computed is padded in each run.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import is_stored, rewrite
+from xcc.symbolic import Dim
 
 __all__ = ["WidePixels"]
 
 WORDS = (16, 8)     # bytes of an access, the best first
 MOST = 2.0          # times the terms of the sum
+SMALL = 8           # times that a filter which is computed goes into the image
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class WidePixels(Pass):
 def _plan(op: Operation) -> _Plan | None:
     a = xt.attrs_of(op)
     x, w = (xt.shape_of(v) for v in op.operands)
-    if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not is_stored(op.operands[1]) \
+    if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not _is_cheap(op.operands[1], x) \
             or any(d != 1 for d in (a.lhs_dilation[-1], a.rhs_dilation[-1])):
         return None
     channels, kernel, low, width = w[-2], w[-3], a.low[-1], x[-2]
@@ -69,6 +72,17 @@ def _plan(op: Operation) -> _Plan | None:
         if columns * joined * made <= MOST * kernel * channels:
             return _Plan(joined, made, before, columns, start)
     return None
+
+
+def _is_cheap(w: Value, x: tuple[Dim, ...]) -> bool:
+    """Whether the filter is rearranged at compile time or, as in training, much less than the image."""
+    shape = xt.shape_of(w)
+    known = math.prod(_sizes(x))
+    return is_stored(w) or len(_sizes(shape)) == len(shape) and math.prod(_sizes(shape)) * SMALL <= known
+
+
+def _sizes(shape: tuple[Dim, ...]) -> list[int]:
+    return [d for d in shape if isinstance(d, int)]
 
 
 def _widened(op: Operation, p: _Plan) -> Value:

@@ -9,13 +9,14 @@ from xcc.dialects.xt.base import shape_of
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose import load
-from xcc.passes.xt.decompose.attention import fused_attention, simpler_attention
+from xcc.passes.xt.decompose.attention import fused_attention, fused_with_sums, simpler_attention
 from xcc.passes.xt.decompose.build import dtype
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
 from xcc.targets.base import Chip
 
 FEW_QUERIES = 8
 WIDEST = 256        # features that a tile of attention holds
+FUSED = {"attention": fused_attention, "attention_with_sums": fused_with_sums}
 
 
 @register_pass
@@ -32,7 +33,7 @@ class XtDecompose(Pass):
     fused: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        patterns = load() | ({"attention": fused_attention} if self.fused else {})
+        patterns = load() | (FUSED if self.fused else {})
         while sum([self._apply(op, patterns, ctx) for op in walk_ops(module) if name_of(op) in patterns]):
             pass
         erase_dead(module)
@@ -58,7 +59,7 @@ def worth_keeping(op: Operation, chip: Chip | None) -> bool:
 
     Nor is there a tile where the features of a head are too many, or their number is not known.
     """
-    if name_of(op) != "attention":
+    if name_of(op) not in FUSED:
         return True
     features = [shape_of(op.operands[n])[-1] for n in (0, 2)]
     if not all(isinstance(n, int) and n <= WIDEST for n in features):

@@ -38,5 +38,5 @@ def pipeline(options: CompileOptions) -> Pipeline:
     return whole_pipeline(STAGES, front_stages(
         kernels=f"prologue=broadcast,widen,once single={SINGLE} launch={LAUNCH} piece={PIECE}",
         early="integer-contractions", schedule=", ".join(DECISIONS),
-        xt="transposed-convolution, skip-taps, winograd, explicit-padding, separate-windows, xt-fold, widen-products, "
-           "pack-weights"))
+        xt="transposed-convolution, skip-taps, winograd, explicit-padding, separate-windows, xt-fold, "
+           "split-concatenations, widen-products, pack-weights"))

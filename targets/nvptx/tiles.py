@@ -14,8 +14,9 @@ from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, with_room
 from xcc.targets.gpu_operands import Loaded
 
-__all__ = ["candidates", "fma_seconds", "matrix_tile"]
+__all__ = ["candidates", "fma_seconds", "matrix_tile", "streamed_seconds"]
 
+FEW_ROWS = (16, 32)     # of a product whose matrix is read once
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 LATENCY = 0.8e-6        # of a copy from the L2 cache, where two steps of the stages are being computed or freed
 ELEMENTS = 16384        # results whose epilogue takes START_SECONDS
@@ -47,6 +48,18 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
                   for stages in (4, 5, 6)
                   if (t := MatrixTile(m, n, k, threads, stages, _group(m, n, chip), warpgroup=True)).shared_bytes(size)
                   <= chip.shared_bytes]
+    return _shallower(tiles, size, chip)
+
+
+def _streaming(rows: int, size: int, chip: Chip) -> list[MatrixTile]:
+    """Tiles of all `rows` of a product whose matrix is read once, which copy far ahead."""
+    k = 64 // size
+    return _shallower([*(MatrixTile(rows, n, 4 * k, 128, 4) for n in (32, 64)), MatrixTile(rows, 128, 2 * k, 128, 6),
+                       *([MatrixTile(rows, 32, 8 * k, 128, 4)] if rows == FEW_ROWS[0] else [])], size, chip)
+
+
+def _shallower(tiles: list[MatrixTile], size: int, chip: Chip) -> list[MatrixTile]:
+    """`tiles` with as many stages as shared memory has room for."""
     out = []
     for t in tiles:
         while t.stages > 2 and t.shared_bytes(size) > chip.shared_bytes:
@@ -64,6 +77,10 @@ def _group(m: int, n: int, chip: Chip) -> int:
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
                 _operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True) -> MatrixTile:
     """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
+    rows = next((r for r in FEW_ROWS if m <= r and not simt), 0)
+    if rows:
+        return min(_streaming(rows, size, chip),
+                   key=lambda t: (streamed_seconds(t, n, k, batch, size, chip), t.n * t.k * t.stages))
     rates = dict(chip.flops)
     rate = rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
     cores = chip.cores
@@ -93,6 +110,27 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile
     return min(fitting or found[-1:], key=cost)
+
+
+IN_FLIGHT = 1.13e-6     # seconds of the memory's bandwidth that are under way where it is used to the full
+FEWER = 0.4             # power of the share of these bytes that the bandwidth goes with
+LINE = 6.4              # bytes of the time of a row that its length does not change
+SECTOR = 32             # bytes that are read at least
+OWN = 3                 # times its share of the bandwidth that a core draws at most
+
+
+def streamed_seconds(t: MatrixTile, n: int, k: int, batch: int, size: int, chip: Chip) -> float:
+    """Of a product with so few rows that a tile has all of them: those in which its matrix comes from memory, which
+    takes enough copies under way, and rows of lines that lie together.
+
+    The constants follow 140 times of tiles on an H100: 2048 to 11008 by 4096 to 32000, of 8 rows.
+    """
+    tiles = -(-n // t.n) * batch
+    running = min(tiles, chip.cores * max(1, chip.shared_bytes // t.shared_bytes(size)))
+    columns = min(t.n, n) * size
+    under_way = running * min(k, (t.stages - 1) * t.k) * columns / (IN_FLIGHT * chip.bandwidth)
+    rate = min(1.0, under_way ** FEWER, OWN * tiles / chip.cores) * (1 - LINE / max(SECTOR, columns))
+    return n * k * batch * size / (chip.bandwidth * rate)
 
 
 READ_CYCLES = 4         # of shared memory, for 16 bytes a lane

@@ -48,6 +48,14 @@ def test_a_size_of_one_broadcasts_inside_ops() -> None:
                         ((3, 3, 6, 6), (3, 1, 6, 6), (1, 1, 6, 6), (1, 6))) == [1, 1]
 
 
+def test_elements_along_a_dim_of_any_size() -> None:
+    """torch's own rule of take_along_dim reads sizes as numbers."""
+    def f(x: Any) -> Any:
+        return torch.take_along_dim(x, x.argsort(1)[:, :3], 1) + torch.take_along_dim(x, x.argmax()[None])
+
+    assert compilations(f, ((4, 5),), ((6, 7),), ((2, 9),)) == [1, 1, 1]
+
+
 @pytest.mark.parametrize("part", [lambda x: x[:, ::3], lambda x: x[:, :x.shape[1] // 8]])
 def test_the_last_of_a_computed_number_broadcasts(part: Callable[..., Any]) -> None:
     """Of n elements, which may be none, ``n - max(n - 1, 0)``."""

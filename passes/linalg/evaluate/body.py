@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Attribute, Operation, Value, ir, owner_op
 from xcc.passes.linalg.build.tile_values import Ix, V
-from xcc.passes.linalg.evaluate.pieces import Within, one_piece
+from xcc.passes.linalg.evaluate.pieces import InPiece, Pieces, Within, one_piece
 from xcc.passes.linalg.kernel.kernel import Op, Tensor
 from xcc.passes.linalg.kernel.reduction_body import is_zero
 from xcc.symbolic import Dim
@@ -25,7 +25,7 @@ class Body:
     `within`: what is known of a place, in a branch of its own.
     """
 
-    within: Within | None = None
+    within: Within | InPiece | None = None
 
     def __init__(self, ev: Evaluator, op: Op, env: dict[str, Ix], accumulators: Mapping[int, V] | None = None) -> None:
         self.ev, self.b, self.op, self.env = ev, ev.b, op, env
@@ -44,7 +44,7 @@ class Body:
         """One place of the body."""
         return self._as_index(self._get(v))
 
-    def nested(self, within: Within | None) -> Body:
+    def nested(self, within: Within | InPiece | None) -> Body:
         """The same for a branch: what is evaluated there is not known outside."""
         inside = Body(self.ev, self.op, self.env)
         inside._values, inside.within = dict(self._values), within
@@ -93,6 +93,8 @@ class Body:
         if name == "tensor.extract":
             t = self.ev.kernel.by_value[owner.operands[0]]
             return self.ev.tile(t, self._places(t, owner))
+        if name == "arith.select" and self.op in self.ev.in_piece:
+            return self._piece(owner)
         if name == "arith.select":
             chosen = self._guarded_read(owner) if self.ev.memory.access == "gather" else one_piece(self, owner)
             if chosen is not None:
@@ -110,6 +112,12 @@ class Body:
         """Where in `t` a tensor.extract reads."""
         indices = [self._as_index(self._get(x)) for x in list(read.operands)[1:]]
         return [indices[group[0]] for group in t.groups]
+
+    def _piece(self, select: Operation) -> V:
+        """The tile of the piece that the loop around is in."""
+        within, pieces = self.ev.in_piece[self.op], Pieces.of(select)
+        assert pieces is not None
+        return self.nested(within).value(pieces.values[within.number])
 
     def _guarded_read(self, owner: Operation) -> V | None:
         """select(test, element of an argument, 0): a gather of the elements that pass the test alone."""

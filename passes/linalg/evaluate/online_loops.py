@@ -1,6 +1,7 @@
 """Evaluates a maximum and the sums of exponentials relative to it in one loop (passes/linalg/kernel/online.py).
 
 Keys that only some rows see (causal masks, the end of odd lengths) are hidden in the blocks of keys that have such.
+Keys that lie in several buffers have a loop each (passes/linalg/evaluate/key_pieces.py).
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from xcc import symbolic
 from xcc._mlir import Attribute, Value, arith_d, ir, scf_d
-from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
+from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.body import Body
+from xcc.passes.linalg.evaluate.key_pieces import Piece, concatenations, key_pieces
 from xcc.passes.linalg.evaluate.online_powers import Powers
+from xcc.passes.linalg.evaluate.pieces import InPiece
 from xcc.passes.linalg.evaluate.reduction import Reduction
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum, Read, hidden, last_visible, multiple, visible_keys
@@ -36,10 +39,10 @@ class OnlineLoops:
         self.parts: KeyParts | None = None      # where the loop is cut into parts
 
     def _fits(self, g: OnlineGroup) -> bool:
-        """Whether the loop has more than one step, and the same for all."""
+        """Whether the loop has more than one step, or several buffers to read, and is the same for all."""
         lanes = self.ev.reduce[g.maximum][g.loop]
         size = g.maximum.loops[g.loop]
-        return lanes > 1 and not (isinstance(size, int) and size <= lanes) \
+        return lanes > 1 and (not (isinstance(size, int) and size <= lanes) or bool(concatenations(g, g.sums))) \
             and all(self.ev.reduce[s.op][s.loop] == lanes for s in g.sums)
 
     def prepare(self, reads: Sequence[Read], env: dict[str, Ix]) -> None:
@@ -96,7 +99,7 @@ class OnlineLoop:
 
     def run(self, low: Value, high: Value) -> tuple[list[V], float]:
         """The maximum divided by a constant factor, then the sums, of the keys from `low` to `high`; the factor."""
-        ev, b, g = self.ev, self.b, self.g
+        ev, g = self.ev, self.g
         accs = [self.start()]
         reductions = []
         for s in self.sums:
@@ -104,25 +107,34 @@ class OnlineLoop:
             reductions.append(Reduction(ev, s.op, self.wanted[s.op], axes))
         accs += [r.neutral(0, r.out_axes) for r in reductions]
         self._prefetch(g.x, g.x_access, self.row_env, set())
-        loop = scf_d.ForOp(low, high, b.int(self.lanes), [a.value for a in accs])
         factor = 1.0
+        for piece in key_pieces(ev, g, self.sums, self.lanes, self.end):
+            accs, factor = self._loop(piece, low, high, accs, reductions)
+        ev.in_piece = {}
+        return accs, factor
+
+    def _loop(self, piece: Piece, low: Value, high: Value, accs: list[V], reductions: Sequence[Reduction]
+              ) -> tuple[list[V], float]:
+        """As `run`, of the keys of `piece` among those, on top of `accs`."""
+        b, g = self.b, self.g
+        low, high = piece.part(b, low, high)
+        loop = scf_d.ForOp(low, high, b.int(piece.lanes), [a.value for a in accs])
         with ir.InsertionPoint(loop.body), b.scope():
-            iv = loop.induction_variable
-            key = Ix(base=iv, coefs=((self._key_axis(iv), 1),))
-            axis = key.axes[0]
+            key = piece.keys(b, loop.induction_variable, high)
+            self.ev.in_piece = dict.fromkeys(piece.of, InPiece(piece.number, key))
             old, *before = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
-            x, factor = self._scaled(g.x, g.x_access, {**self.row_env, f"i{g.loop}": key}, iv)
-            if axis.limit is not None:
-                x = self.where(b.op("arith.cmpi", b.i1, [axis.limit, b.int(self.lanes)], predicate=_predicate("slt")),
-                                x, lambda: b.mask((axis,)))
-            new = self._reduced("maxnumf", x, old, axis)      # a NaN comes back with its exponential
+            x, factor = self._scaled(g.x, g.x_access, {**self.row_env, f"i{g.loop}": key})
+            for limit, lanes in ((a.limit, a.size) for a in key.axes if a.limit is not None):
+                x = self.where(b.op("arith.cmpi", b.i1, [limit, b.int(lanes)], predicate=_predicate("slt")),
+                                x, lambda: b.mask(key.axes))
+            new = self._reduced("maxnumf", x, old, key)      # a NaN comes back with its exponential
             self._remember_maximum(new, factor)
             self._evaluate_powers(x, new, factor, key)
             change = self.powers.change(old, new, factor)
             after = [new]
             for s, r, acc in zip(self.sums, reductions, before, strict=True):
                 scaled = b.elementwise("arith.mulf", s.op.results[0].element, [acc, b.broadcast(change, acc.axes)], {})
-                after.append(self._add(s, r, {**self.wanted[s.op], f"i{s.loop}": key}, scaled, axis))
+                after.append(self._add(s, r, {**self.wanted[s.op], f"i{s.loop}": key}, scaled, key))
             scf_d.YieldOp([v.value for v in after])
         return [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)], factor
 
@@ -136,56 +148,51 @@ class OnlineLoop:
         """Where the result of `s` is wanted."""
         return [self.wanted[s.op][str(o)] for o in s.op.outs[0]]
 
-    def _key_axis(self, iv: Value) -> Axis:
-        size = self.g.maximum.loops[self.g.loop]
-        whole = isinstance(size, int) and size % self.lanes == 0
-        limit = None if whole else self.b.binary("arith.minsi", self.b.int(self.lanes), self.b.sub(self.end, iv))
-        return Axis(self.lanes, REDUCTION_ORDER + 100, limit)
-
     # -- what is reduced ------------------------------------------------------------------------------------------
-    def _scaled(self, t: Tensor, access: Access, env: dict[str, Ix], iv: Value) -> tuple[V, float]:
-        """(y, c) with t[access] = y * c at the keys of the step at `iv`, for a constant c > 0."""
+    def _scaled(self, t: Tensor, access: Access, env: dict[str, Ix]) -> tuple[V, float]:
+        """(y, c) with t[access] = y * c at the keys of the step that `env` has, for a constant c > 0."""
         product = multiple(t, access) if self.element == ir.F32Type.get() else None
         if product is not None:
-            y, factor = self._scaled(*product[0], env, iv)
+            y, factor = self._scaled(*product[0], env)
             return y, factor * product[1]
         choice = hidden(t, access)
         if choice is None:
             return self.ev.tile(t, [self.b.access(e, env) for e in access]), 1.0
         test, source = choice
-        y, factor = self._scaled(*source, env, iv)
+        y, factor = self._scaled(*source, env)
         last = last_visible(self.ev.kernel, self.g, test)
         row = self.b.access(last, self.row_env) if last is not None else None
         if row is None or row.vec is not None:
             return self.where(None, y, lambda: self.ev.tile(test[0], [self.b.access(e, env) for e in test[1]])), factor
-        return self.where(self._some_hidden(row, iv), y, lambda: self._seen(row, env[f"i{self.g.loop}"])), factor
+        key = env[f"i{self.g.loop}"]
+        return self.where(self._some_hidden(row, key), y, lambda: self._seen(row, key)), factor
 
-    def _some_hidden(self, last: Ix, iv: Value) -> Value:
+    def _some_hidden(self, last: Ix, key: Ix) -> Value:
         """Whether a row does not see all keys of this step, where it sees those up to `last`."""
-        b = self.b
+        b, lanes = self.b, _lanes(key)
         least = b.add(b.scalar(last), b.int(sum((a.size - 1) * c for a, c in last.coefs if c < 0)))
-        return b.op("arith.cmpi", b.i1, [b.add(iv, b.int(self.lanes - 1)), least], predicate=_predicate("sgt"))
+        return b.op("arith.cmpi", b.i1, [b.add(b.scalar(key), b.int(lanes - 1)), least], predicate=_predicate("sgt"))
 
     def _seen(self, last: Ix, key: Ix) -> V:
         """Which keys of this step are not behind `last`, as numbers of lanes, which are small."""
-        b, axis = self.b, key.axes[0]
+        b = self.b
         ahead = b.vector(b.ix_add(last, b.ix_scale(Ix(base=key.base), -1)))
-        for name, bound in (("arith.maxsi", -1), ("arith.minsi", self.lanes)):
+        for name, bound in (("arith.maxsi", -1), ("arith.minsi", _lanes(key))):
             ahead = b.elementwise(name, b.index, [ahead, V(b.int(bound))], {})
         i32 = ir.IntegerType.get_signless(32)
-        small = [b.elementwise("arith.index_cast", i32, [v], {}) for v in (b.vector(Ix(coefs=((axis, 1),))), ahead)]
+        small = [b.elementwise("arith.index_cast", i32, [v], {}) for v in (b.vector(Ix(coefs=key.coefs)), ahead)]
         return b.elementwise("arith.cmpi", b.i1, small, {"predicate": _predicate("sle")})
 
     def where(self, needed: Value | None, y: V, mask: Callable[[], V | None], other: float = float("-inf")) -> V:
         """`y` where `mask` holds, else `other`; the mask holds everywhere unless `needed` (None: not known)."""
         b = self.b
-        element = ir.VectorType(y.value.type).element_type
+        element = ir.VectorType(y.value.type).element_type if y.axes else y.value.type
 
         def masked() -> Value:
             test = mask()
             assert test is not None
-            fill = b.splat(ir.FloatAttr.get(element, other), [a.size for a in y.axes])
-            return b.op("arith.select", y.value.type, [b.broadcast(test, y.axes).value, y.value, fill])
+            fill = b.broadcast(V(b.constant(ir.FloatAttr.get(element, other), element)), y.axes)
+            return b.op("arith.select", y.value.type, [b.broadcast(test, y.axes).value, y.value, fill.value])
 
         if needed is None:
             return V(masked(), y.axes)
@@ -220,10 +227,10 @@ class OnlineLoop:
             self.b.remember(("tile", t, tuple(self.b.access(e, env).key() for e in access)), power)
 
     # -- sums -------------------------------------------------------------------------------------------------------
-    def _add(self, s: OnlineSum, r: Reduction, env: dict[str, Ix], acc: V, axis: Axis) -> V:
+    def _add(self, s: OnlineSum, r: Reduction, env: dict[str, Ix], acc: V, key: Ix) -> V:
         """acc + the sum over one block of keys."""
-        if r.contract:
-            return r.step.contraction(env, acc, {axis})
+        if r.contract and key.axes:
+            return r.step.contraction(env, acc, set(key.axes))
         element = s.op.results[0].element
         factors = product_operands(s.op)
         if factors is None:
@@ -231,13 +238,16 @@ class OnlineLoop:
             value = self.ev.tile(t, [self.b.access(e, env) for e in access])
         else:
             value = self.b.elementwise("arith.mulf", element, [Body(self.ev, s.op, env).value(v) for v in factors], {})
-            if axis.limit is not None:      # what the zeros are multiplied by may be infinite there
-                value = self.where(None, value, lambda: self.b.mask((axis,)), 0.0)
-        return self._reduced("add", value, acc, axis)
+            if any(a.limit is not None for a in key.axes):      # what zeros are multiplied by may be infinite there
+                value = self.where(None, value, lambda: self.b.mask(key.axes), 0.0)
+        return self._reduced("add", value, acc, key)
 
-    def _reduced(self, kind: str, value: V, acc: V, axis: Axis) -> V:
-        """The lanes of `axis` of `value` reduced into `acc`; those past its limit are neutral already."""
-        value = self.b.broadcast(value, (*acc.axes, axis))
+    def _reduced(self, kind: str, value: V, acc: V, key: Ix) -> V:
+        """The lanes of `key` of `value` reduced into `acc`; those past its limit are neutral already."""
+        value = self.b.broadcast(value, (*acc.axes, *key.axes))
+        if not key.axes:
+            name = {"add": "arith.addf", "maxnumf": "arith.maxnumf"}[kind]
+            return V(self.b.op(name, acc.value.type, [value.value, acc.value]), acc.axes)
         reduced = self.b.op("vector.multi_reduction", acc.value.type, [value.value, acc.value],
                             kind=ir.Attribute.parse(f"#vector.kind<{kind}>"),
                             reduction_dims=ir.DenseI64ArrayAttr.get([len(acc.axes)]))
@@ -264,6 +274,11 @@ class OnlineLoop:
                 self.ev.tile(s, [self.b.access(e, outer) for e in at])
             elif s.producer is not None:
                 self._prefetch(s, at, outer, seen)
+
+
+def _lanes(key: Ix) -> int:
+    """How many keys a step has."""
+    return key.axes[0].size if key.axes else 1
 
 
 def _predicate(name: str) -> Attribute:

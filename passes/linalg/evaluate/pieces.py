@@ -24,7 +24,7 @@ from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.body import Body
 
-__all__ = ["Pieces", "Within", "one_piece", "piece_reads"]
+__all__ = ["InPiece", "Pieces", "Within", "one_piece", "piece_reads"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ class Pieces:
     at: Value
     bounds: tuple[Value, ...]
     values: tuple[Value, ...]
+
+    @property
+    def loop(self) -> int:
+        """The number of the loop."""
+        return _loop(self.at) or 0
 
     @staticmethod
     def of(select: Operation | None) -> Pieces | None:
@@ -76,6 +81,19 @@ class Within:
         return a if idle else None
 
 
+@dataclass(frozen=True)
+class InPiece:
+    """The walk `index` stays in piece `number`, or is masked."""
+
+    number: int
+    index: Ix
+
+    def unclamped(self, name: str, a: Ix, _: Ix) -> Ix | None:
+        """min(a, b) or max(a, b), where `a` is a place on the walk."""
+        walked = a.vec is None and bool(a.coefs) and a.coefs == self.index.coefs
+        return a if walked and name in ("arith.minsi", "arith.maxsi") else None
+
+
 def one_piece(body: Body, select: Operation) -> V | None:
     """The tile of a select between pieces; None where it is none, or where no tile is one piece's."""
     pieces = Pieces.of(select)
@@ -84,7 +102,7 @@ def one_piece(body: Body, select: Operation) -> V | None:
     index, bounds = body.index(pieces.at), [body.index(v) for v in pieces.bounds]
     if index.is_scalar:
         return _Branches(body, pieces, index, bounds, 1, True).emit(len(bounds))
-    size = body.op.loops[_loop(pieces.at) or 0]
+    size = body.op.loops[pieces.loop]
     if index.vec is not None or len(index.coefs) != 1 or index.coefs[0][1] != 1 or not isinstance(size, int) \
             or any(b.axes or b.base is not None for b in bounds):
         return None
@@ -123,7 +141,7 @@ class _Branches:
 
     def _value(self, k: int) -> V:
         """Piece `k`, for a tile that is all its own."""
-        size = self.body.op.loops[_loop(self.pieces.at) or 0]
+        size = self.body.op.loops[self.pieces.loop]
         starts = [0, *(i.const if i.base is None and not i.axes else None for i in self.bounds),
                   size if isinstance(size, int) else None]
         low, end = starts[k:k + 2]

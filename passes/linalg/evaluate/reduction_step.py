@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xcc._mlir import Attribute, Operation, Value, ir, owner_op
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
+from xcc.passes.linalg.evaluate.factor_order import factor_tile
 from xcc.passes.linalg.evaluate.fetch_ahead import fetch_ahead
 from xcc.passes.linalg.kernel.kernel import Op, is_packed
 from xcc.passes.linalg.kernel.reduction_body import combiner, is_zero, narrow
@@ -71,7 +72,7 @@ class Step:
         """acc + the product at `env`."""
         assert self.product is not None
         total = self._total()
-        p, q = (Body(self.ev, self.op, env).value(v) for v in self.product)
+        p, q = (factor_tile(self.ev, self.op, env, v) for v in self.product)
         return self.b.elementwise("math.fma", self.op.results[0].element,
                                   [self.b.broadcast(v, acc.axes) for v in (p, q)] + [acc],
                                   {k: v for k, v in total.attributes.items() if k == "fastmath"})
@@ -111,7 +112,7 @@ class Step:
         """acc + the product of two tiles summed over the axes `reduced`, as vector.contract."""
         assert self.product is not None
         same = len({narrow(v).type for v in self.product}) == 1
-        factors = [Body(self.ev, self.op, env).value(narrow(v) if same else v) for v in self.product]
+        factors = [factor_tile(self.ev, self.op, env, narrow(v) if same else v) for v in self.product]
         lhs, rhs = (self._zero_invalid(self._in_lanes(v, other, acc, reduced), reduced)
                     for v, other in (factors, factors[::-1]))
         axes = list(dict.fromkeys((*acc.axes, *lhs.axes, *rhs.axes)))

@@ -23,6 +23,7 @@ from xcc.passes.linalg.evaluate.depth_blocks import DepthBlock
 from xcc.passes.linalg.evaluate.keep import Part
 from xcc.passes.linalg.evaluate.online_loops import OnlineLoops
 from xcc.passes.linalg.evaluate.parking import Parking
+from xcc.passes.linalg.evaluate.pieces import InPiece
 from xcc.passes.linalg.evaluate.reduction import Reduction
 from xcc.passes.linalg.evaluate.row_parts import RowParts
 from xcc.passes.linalg.evaluate.staged_rows import StagedRows
@@ -61,6 +62,7 @@ class Evaluator:
         self.fetches: list[Callable[[Any], None]] = []      # called along a product's loop, each time a line's steps on
         self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
         self.row_parts: RowParts | None = None
+        self.in_piece: dict[Op, InPiece] = {}   # concatenations of which the loop around walks one piece
         self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
         self.number_maxima = number_maxima(kernel) if schedule.access == "rows" else set()
 

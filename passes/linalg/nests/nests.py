@@ -254,7 +254,7 @@ class Nest:
 
     def _store_rows(self, at: dict[int, Ix]) -> None:
         """Stores the results whose dims are just those fixed so far."""
-        for r in self.rows:
+        for r in self.rows if not self.schedule.online else ():
             if set(at) == set(range(len(r.t.dims))):
                 indices = [at[d] for d in range(len(at))]
                 self.ev.memory.store(r.t, r.memref, self.ev.tile(r.t, indices), indices)
@@ -295,3 +295,6 @@ class Nest:
                 places = self.coordinates(at)
                 stored = [places[d] for d in range(len(places))]
                 self.ev.memory.store(r.t, r.memref, v, stored, self.schedule.cpu.stream)
+        for r in self.rows if self.schedule.online else ():     # their sums are those of the tile
+            row = indices[:len(r.t.dims)]
+            self.ev.memory.store(r.t, r.memref, self.ev.tile(r.t, row), row)

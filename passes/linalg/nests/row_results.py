@@ -20,9 +20,12 @@ def go_with_rows(kernel: Kernel, schedule: Schedule, main: Tensor, t: Tensor) ->
     """Whether `t` is stored by the nest of `main`.
 
     Its dims are the first of main's, the nest walks them first and its chunks do not cut the others, and it is made of
-    reductions along rows.
+    reductions along rows. Of online sums a tile has whole rows.
     """
     rank = len(t.dims)
+    if schedule.online and schedule.access == "gather":
+        return not schedule.flatten and 0 < rank < len(main.dims) and main.dims[:rank] == t.dims and _sums_rows(t) \
+            and all(isinstance(n, int) and n <= b for n, b in zip(main.dims[rank:], schedule.block[rank:], strict=True))
     if schedule.access != "rows" or schedule.flatten or contraction_of(kernel) is not None \
             or not 0 < rank < len(main.dims) or main.dims[:rank] != t.dims:
         return False

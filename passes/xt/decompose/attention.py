@@ -34,11 +34,48 @@ def attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> Val
     return xt.reshape(out, shape=(batch, heads, queries, shape(v)[3]))
 
 
+@decomposes("attention_with_sums")
+def attention_with_sums(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> tuple[Value, Value]:
+    """Attention, and apart from it the log of the sum of exponentials, relative to the largest score."""
+    given = [] if mask is None else [mask]
+    out = xt.attention(q, k, v, *given, scale=a.scale, causal=a.causal)
+    k = _repeated(k, shape(q)[1])
+    scores = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,),
+                            dtype="f64" if dtype(q) == "f64" else "f32")
+    scores = _masked(_whole(a), xt.mul(scores, const(a.scale, scores)), mask)
+    top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
+    top = xt.maximum(top, const(np.finfo(np.float32).min, top))
+    total = xt.reduce(xt.exp(xt.sub(scores, top)), kind="sum", axes=(3,), keepdims=True)
+    return out, _log_sum(total, top)
+
+
+def _whole(a: Attrs) -> Attrs:
+    """The attributes of the same attention."""
+    return type(a)(**vars(a), causal_offset=(0,), softcap=0.0, nan_rows=False)
+
+
+def _log_sum(total: Value, top: Value) -> Value:
+    """[batch, heads, queries] of what both have as [batch, heads, queries, 1]; log 0 where a query sees no key."""
+    out = xt.add(xt.log(total), top)
+    return xt.reshape(out, shape=shape(out)[:3])
+
+
+def fused_with_sums(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> tuple[Value, Value]:
+    """As fused_attention, whose sums are a result."""
+    out, total, top = _in_one_pass(_whole(a), q, k, v, mask)
+    return out, _log_sum(total, top)
+
+
 def fused_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> Value:
     """The form that one kernel evaluates in one pass over the keys: products, exponentials, and a division at the end.
 
     Shared heads are read by each of their query heads; the sum of the weights divides the result, not the weights.
     """
+    return _in_one_pass(a, q, k, v, mask)[0]
+
+
+def _in_one_pass(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> tuple[Value, Value, Value]:
+    """The result, the sums of exponentials, and what these are relative to."""
     batch, heads, queries, _ = shape(q)
     k, v = (_repeated(x, heads) for x in (k, v))
     wide = "f64" if dtype(q) == "f64" else "f32"
@@ -54,10 +91,11 @@ def fused_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) 
     total = xt.reduce(e, kind="sum", axes=(3,), keepdims=True)
     out = xt.dot_general(e if dtype(v) == wide else xt.convert(e, dtype=dtype(v)), v, lhs_batch=(0, 1),
                          rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,), dtype=wide)
+    divisor = total
     if (mask is not None or a.causal) and not a.nan_rows:
-        total = xt.maximum(total, const(np.finfo(np.float32).tiny, total))
-    out = xt.div(out, total)
-    return out if dtype(q) == wide else xt.convert(out, dtype=dtype(q))
+        divisor = xt.maximum(total, const(np.finfo(np.float32).tiny, total))
+    out = xt.div(out, divisor)
+    return out if dtype(q) == wide else xt.convert(out, dtype=dtype(q)), total, top
 
 
 def simpler_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> Value | None:

@@ -56,7 +56,7 @@ def singleton(n: Node) -> FusionGroup:
         return _reduction(n)
     kinds = {"pointwise": "map", "movement": "map", "unit_view": "map", "contraction": "contract", "window": "window",
              "composite": "composite"}
-    kind = kinds.get(n.kind, "alone") if len(n.results) == 1 else "alone"
+    kind = kinds.get(n.kind, "alone") if len(n.results) == 1 or n.kind == "composite" else "alone"
     shape = xt.shape_of(n.operands[0]) if is_stored_pad(n) else n.shape
     return FusionGroup([n], kind, dims_without_ones(shape), {n.index: "full"})
 

@@ -62,10 +62,14 @@ class FusionRules:
         return out if duplicate or isinstance(out, str) else self._checked(out)
 
     def _around(self, p: FusionGroup, c: FusionGroup) -> FusionGroup | str:
-        """A composite reads and writes through maps of its operands' coordinates, which transposes and slices are."""
+        """A composite reads and writes through maps of its operands' coordinates, which transposes and slices are.
+
+        Attention reads each part of keys and of values that are put together where it lies.
+        """
         other = c if p.kind == "composite" else p
-        if p.kind == c.kind or not all(n.name in AROUND or n.kind == "unit_view" for n in other.nodes):
-            return "a composite takes only transposes and slices"
+        if p.kind == c.kind or not all(n.name in AROUND or n.kind == "unit_view" or (
+                other is p and n.name == "concatenate" and _joins_keys(n, p, c)) for n in other.nodes):
+            return "a composite takes only transposes and slices, and parts of keys and values"
         if other is c and any(n.name == "slice" for n in c.nodes):
             return "only a part of the composite would be used"
         if other is p:
@@ -189,6 +193,24 @@ def _read_once(p: FusionGroup, readers: list[Node]) -> bool:
     return all(u.name == "dot_general" and all(
         _free(u, 1 - side) == 1 and _free(u, side) != 1 for side, v in enumerate(u.operands) if v in made)
         for u in readers if u.kind == "contraction")
+
+
+def _joins_keys(n: Node, p: FusionGroup, c: FusionGroup) -> bool:
+    """Whether the concatenation `n` of `p` makes the keys or values of the attention of `c`, of as many in each part
+    as other concatenations do: then a loop over the keys has a part after the other."""
+    inside, root, at, axis = p.indices | c.indices, c.root(), n, xt.attrs_of(n.op).axis
+    others = [_sizes(m) for m in c.nodes if m.name == "concatenate"]
+    while at.users and at.users[0].name == "transpose" and at.users[0].index in inside:
+        at = at.users[0]
+        axis = xt.attrs_of(at.op).perm.index(axis)
+    used = {i for i, v in enumerate(root.operands) if v in at.results}
+    return root.name == "attention" and axis == 2 and bool(used) and used <= {1, 2} \
+        and all(sizes == _sizes(n) for sizes in others)
+
+
+def _sizes(n: Node) -> list[Dim]:
+    """Of the parts of a concatenation, along its axis."""
+    return [xt.shape_of(v)[xt.attrs_of(n.op).axis] for v in n.operands]
 
 
 def _free(product: Node, side: int) -> Dim:

@@ -142,7 +142,7 @@ def _flops(op: Operation) -> Dim:
         return size * symbolic.product(xt.attrs_of(op).window)
     if access == "contraction":
         return 2 * size * contracted(op)
-    if name_of(op) == "attention":
+    if name_of(op) in ("attention", "attention_with_sums"):
         keys = xt.shape_of(op.operands[1])[2]
         return 2 * keys * (size + symbolic.product(xt.shape_of(op.operands[0])))
     return 0
@@ -157,5 +157,6 @@ def contracted(op: Operation) -> Dim:
         return symbolic.product([w[a.batch + 1], *w[a.batch + 3:]])
     if name_of(op) == "winograd_convolution":
         return symbolic.floordiv(w[0] * w[1] * w[3], a.tile ** 2)       # without the transforms
-    outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWI": w[0], "OHWIo": w[0] * w[-1], "OHWIoi": w[0] * w[-2]}[a.filter]
+    outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWI": w[0], "GIHWO": w[-1] * a.groups, "OHWIo": w[0] * w[-1],
+               "OHWIoi": w[0] * w[-2]}[a.filter]
     return symbolic.floordiv(symbolic.product(w), outputs)

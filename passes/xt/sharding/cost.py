@@ -87,7 +87,7 @@ class Costs:
         if v.name == "convolution":
             outputs = sizes[-1][1 if v.a.layout == "NCHW" else -1]
             return prod(sizes[-1]) * prod(sizes[1]) // max(outputs, 1)
-        if v.name == "attention":
+        if v.name in ("attention", "attention_with_sums"):
             return prod(sizes[0]) * sizes[1][2] * 2
         if v.name in ("lstm", "gru", "rnn"):
             return sizes[0][0] * sizes[0][1] * (prod(sizes[1]) + prod(sizes[2]))

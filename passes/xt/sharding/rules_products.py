@@ -69,6 +69,16 @@ def attention(v: OpView) -> Rule:
     return Rule((*out, *v.factor({2: 3}, {0: 3})))
 
 
+@rule("attention_with_sums")
+def attention_with_sums(v: OpView) -> Rule:
+    """The batch, and heads where as many are of k."""
+    q, k = v.operands[:2]
+    out = v.factor({0: 0, 1: 0, 2: 0, **_mask(v, 0)}, {0: 0, 1: 0})
+    if q.shape[1] == k.shape[1]:
+        out += v.factor({0: 1, 1: 1, 2: 1, **_mask(v, 1)}, {0: 1, 1: 1})
+    return Rule(tuple(out))
+
+
 def _mask(v: OpView, dim: int) -> dict[int, Side | int]:
     """The mask's dim that is `dim` of the scores."""
     if "mask" not in v.at:

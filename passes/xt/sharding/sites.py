@@ -14,7 +14,7 @@ from xcc._mlir import Block, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.walk import ops_where
-from xcc.passes.xt.graph.rewrite import read_others
+from xcc.passes.xt.graph.rewrite import name_of, read_others
 from xcc.passes.xt.sharding.cost import Costs
 from xcc.passes.xt.sharding.factors import OpView, Rule, Strategy, rule_of, same_factor, strategy_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
@@ -43,7 +43,9 @@ class Site:
         return Strategy((WHOLE,) * len(self.operands), (WHOLE,) * len(self.results))
 
     def seconds(self, costs: Costs) -> float:
-        """Of the op, not divided. A slice is what its readers read."""
+        """Of the op, not divided. A slice is what its readers read, and attention reads the parts of its keys."""
+        if self.view.name == "concatenate" and {name_of(u.owner) for u in self.results[0].uses} == {"attention"}:
+            return 0.0
         given = dict.fromkeys(v for v in self.op.operands if isinstance(v.owner, Block) and self.view.name != "slice")
         return costs.seconds(self.view, [TensorType.of(v) for v in given])
 

@@ -18,11 +18,12 @@ from xcc.symbolic import Dim
 DEEP = 16  # channels from which on a loop over them is worth being the innermost
 
 
-def _loop_order(last: bool, n: int, grouped: bool, deep: bool, channels: bool) -> tuple[list[str], list[str]]:
+def _loop_order(layout: str, n: int, grouped: bool, deep: bool, channels: bool) -> tuple[list[str], list[str]]:
     """Names of the parallel loops in result order, and of the reductions. `deep`: a group has several outputs."""
     out = (["g"] if grouped else []) + (["o"] if deep or not grouped else [])
     space = [f"s{i}" for i in range(n)]
-    return ["n", *(space + out if last else out + space)], (["c"] if channels else []) + [f"k{i}" for i in range(n)]
+    parallel = {"NCHW": ["n", *out, *space], "NHWC": ["n", *space, *out], "CHWN": [*out, *space, "n"]}[layout]
+    return parallel, (["c"] if channels else []) + [f"k{i}" for i in range(n)]
 
 
 @converts("convolution")
@@ -30,34 +31,34 @@ def convert_convolution(b: Builder, op: Op) -> View:
     """Result loops: n, channels (split into group and rest where there are groups, or into blocks), space."""
     x, w = op.operands[0].plain(), op.operands[1].plain()
     n = len(x.dims) - 2
-    last, layout, groups = op.attr("layout") == "NHWC", op.attr("filter"), op.attr("groups")
-    space = list(range(1, n + 1)) if last else list(range(2, n + 2))
-    channel = n + 1 if last else 1
+    order, layout, groups = op.attr("layout"), op.attr("filter"), op.attr("groups")
+    batch, channel = {"NCHW": (0, 1), "NHWC": (0, n + 1), "CHWN": (n + 1, 0)}[order]
+    space = [d for d in range(n + 2) if d not in (batch, channel)]
     x = _pad_input(b, x, space, op)
     strides, dilations = op.attr("strides"), op.attr("rhs_dilation")
     if layout in ("OHWIo", "OHWIoi"):
         return _packed(b, op, x, w, n, strides, dilations)
-    places = {"OIHW": (0, 1, range(2, n + 2)), "HWIO": (n + 1, n, range(n)), "OHWI": (0, n + 1, range(1, n + 1))}
+    places = {"OIHW": (0, 1, range(2, n + 2)), "HWIO": (n + 1, n, range(n)), "OHWI": (0, n + 1, range(1, n + 1)),
+              "GIHWO": (n + 1, 0, range(1, n + 1))}
     if layout not in places:
         raise CompilerBug(f"xt.convolution: filter layout '{layout}' has no lowering")
     o_dim, i_dim, k_dims = places[layout]
-    outputs, inputs = w.dims[o_dim], w.dims[i_dim]
+    own = layout == "GIHWO"         # a group has rows of the filter of its own, not outputs
     grouped = groups != 1
-    per_group = outputs // groups
-    parallel, reduction = _loop_order(last, n, grouped, per_group != 1, not (grouped and inputs == 1))
-    size: dict[str, Dim] = {"n": x.dims[0], "g": groups, "o": per_group, "c": inputs}
-    out_space = op.dims[1:n + 1] if last else op.dims[2:]
-    size |= {f"s{i}": d for i, d in enumerate(out_space)} | {f"k{i}": w.dims[d] for i, d in enumerate(k_dims)}
+    inputs, per_group = (w.dims[i_dim] // groups, w.dims[o_dim]) if own else (w.dims[i_dim], w.dims[o_dim] // groups)
+    parallel, reduction = _loop_order(order, n, grouped, per_group != 1, not (grouped and inputs == 1))
+    size: dict[str, Dim] = {"n": x.dims[batch], "g": groups, "o": per_group, "c": inputs}
+    size |= {f"s{i}": op.dims[d] for i, d in enumerate(space)} | {f"k{i}": w.dims[d] for i, d in enumerate(k_dims)}
     names = parallel + reduction
     at = {name: dim_expr(i) for i, name in enumerate(names)}
     zero = ir.AffineExpr.get_constant(0)
     g, o, c = (at.get(k, zero) for k in "goc")
     x_coords: list[Any] = [None] * (n + 2)
-    x_coords[0] = at["n"]
+    x_coords[batch] = at["n"]
     x_coords[channel] = g * _static(inputs, "input channels") + c if grouped else c
     w_coords: list[Any] = [None] * (n + 2)
-    w_coords[o_dim] = g * _static(per_group, "output channels") + o if grouped else o
-    w_coords[i_dim] = c
+    w_coords[o_dim] = g * _static(per_group, "output channels") + o if grouped and not own else o
+    w_coords[i_dim] = x_coords[channel] if own else c
     for i in range(n):
         x_coords[space[i]] = at[f"s{i}"] * strides[i] + at[f"k{i}"] * dilations[i]
         w_coords[k_dims[i]] = at[f"k{i}"]

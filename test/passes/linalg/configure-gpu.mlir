@@ -75,7 +75,7 @@ func.func private @columns(%x: tensor<4000x4000xf16>, %w: tensor<4000x4000xf16>)
 // SM80-LABEL: func.func private @skinny(
 // SM80-SAME: block = array<i64: 16, 64>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 128>]
 // SM90-LABEL: func.func private @skinny(
-// SM90-SAME: block = array<i64: 16, 32>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 128>]
+// SM90-SAME: block = array<i64: 16, 32>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 256>]
 func.func private @skinny(%x: tensor<16x4096xf16>, %w: tensor<4000x4096xf16>) -> tensor<16x4000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[16, 4096], [4000, 4096]], xt.result_dims = [[16, 4000]]} {
   %zero = arith.constant 0.0 : f32

@@ -84,13 +84,27 @@ func.func private @matmul(%a: tensor<4096x4096xf16>, %b: tensor<4096x4096xf16>) 
   return %0 : tensor<4096x4096xf16>
 }
 
-// Few rows: all of them in a tile.
+// Few rows: all of them in a tile, as wide as there are tiles enough to have memory at work.
 // CHECK-LABEL: func.func private @skinny(
 // SM80-SAME: block = array<i64: 16, 64>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 128>]
-// SM90-SAME: block = array<i64: 16, 32>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 128>]
+// SM90-SAME: block = array<i64: 16, 32>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 256>]
 func.func private @skinny(%a: tensor<16x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<16x4096xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : (tensor<16x4096xf16>, tensor<4096x4096xf16>) -> tensor<16x4096xf16>
   return %0 : tensor<16x4096xf16>
+}
+
+// CHECK-LABEL: func.func private @wide(
+// CHECK-SAME: block = array<i64: 16, 128>{{.*}}stages = 6 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 64>]
+func.func private @wide(%a: tensor<8x4096xf16>, %b: tensor<4096x11008xf16>) -> tensor<8x11008xf16> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<8x4096xf16>, tensor<4096x11008xf16>) -> tensor<8x11008xf16>
+  return %0 : tensor<8x11008xf16>
+}
+
+// CHECK-LABEL: func.func private @thirty_rows(
+// CHECK-SAME: block = array<i64: 32, 128>{{.*}}stages = 6 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 64>]
+func.func private @thirty_rows(%a: tensor<30x4096xf16>, %b: tensor<4096x11008xf16>) -> tensor<30x11008xf16> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<30x4096xf16>, tensor<4096x11008xf16>) -> tensor<30x11008xf16>
+  return %0 : tensor<30x11008xf16>
 }
 
 // One row: a reduction of each column's products.

@@ -124,6 +124,47 @@ func.func @attention_takes_its_views(%x: tensor<1x8x3x2x16xf16>, %v: tensor<1x2x
 }
 
 // -----
+
+// Keys and values that are put together for an attention are read where their parts lie.
+// CHECK-LABEL: func.func @attention_takes_parts(
+// CHECK-COUNT-1: xtv.dispatch
+// CHECK-NOT: xtv.dispatch
+// CHECK: func.func private @attention_0(%{{.*}}: tensor<1x1x2x16xf16>, %{{.*}}: tensor<1x2x40x16xf16>, %{{.*}}: tensor<1x2x40x16xf16>, %{{.*}}: tensor<1x2x1x16xf16>)
+// CHECK-COUNT-2: xtv.concatenate
+// CHECK: xt.attention
+func.func @attention_takes_parts(%q: tensor<1x2x1x16xf16>, %k: tensor<1x2x40x16xf16>, %v: tensor<1x2x40x16xf16>, %n: tensor<1x1x2x16xf16>) -> tensor<1x2x1x16xf16> {
+  %0 = "xt.transpose"(%n) {perm = [0, 2, 1, 3]} : (tensor<1x1x2x16xf16>) -> tensor<1x2x1x16xf16>
+  %1 = "xtv.concatenate"(%k, %0) {axis = 2 : i64} : (tensor<1x2x40x16xf16>, tensor<1x2x1x16xf16>) -> tensor<1x2x41x16xf16>
+  %2 = "xtv.concatenate"(%v, %q) {axis = 2 : i64} : (tensor<1x2x40x16xf16>, tensor<1x2x1x16xf16>) -> tensor<1x2x41x16xf16>
+  %3 = "xt.attention"(%q, %1, %2) {causal = false, causal_offset = [0], nan_rows = false, scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<1x2x1x16xf16>, tensor<1x2x41x16xf16>, tensor<1x2x41x16xf16>) -> tensor<1x2x1x16xf16>
+  return %3 : tensor<1x2x1x16xf16>
+}
+
+// -----
+
+// Not those that are cut elsewhere than the first, heads that are put together, or a result of the model.
+// CHECK-LABEL: func.func @attention_takes_no_others(
+// CHECK: {kernel = @attention_0
+// CHECK: {kernel = @attention_1
+// CHECK: func.func private @attention_0(
+// CHECK-COUNT-1: xtv.concatenate
+// CHECK-NOT: xtv.concatenate
+// CHECK: xt.attention
+// CHECK: func.func private @attention_1(
+// CHECK-NOT: xtv.concatenate
+// CHECK: xt.attention
+func.func @attention_takes_no_others(%q: tensor<1x2x1x16xf16>, %k: tensor<1x2x40x16xf16>, %h: tensor<1x1x41x16xf16>) -> (tensor<1x2x1x16xf16>, tensor<1x2x1x16xf16>, tensor<1x2x41x16xf16>) {
+  %0 = "xtv.concatenate"(%k, %q) {axis = 2 : i64} : (tensor<1x2x40x16xf16>, tensor<1x2x1x16xf16>) -> tensor<1x2x41x16xf16>
+  %1 = "xtv.concatenate"(%q, %k) {axis = 2 : i64} : (tensor<1x2x1x16xf16>, tensor<1x2x40x16xf16>) -> tensor<1x2x41x16xf16>
+  %2 = "xt.attention"(%q, %0, %1) {causal = false, causal_offset = [0], nan_rows = false, scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<1x2x1x16xf16>, tensor<1x2x41x16xf16>, tensor<1x2x41x16xf16>) -> tensor<1x2x1x16xf16>
+  %3 = "xtv.concatenate"(%h, %h) {axis = 1 : i64} : (tensor<1x1x41x16xf16>, tensor<1x1x41x16xf16>) -> tensor<1x2x41x16xf16>
+  %4 = "xt.neg"(%k) : (tensor<1x2x40x16xf16>) -> tensor<1x2x40x16xf16>
+  %5 = "xtv.concatenate"(%4, %q) {axis = 2 : i64} : (tensor<1x2x40x16xf16>, tensor<1x2x1x16xf16>) -> tensor<1x2x41x16xf16>
+  %6 = "xt.attention"(%q, %3, %5) {causal = false, causal_offset = [0], nan_rows = false, scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<1x2x1x16xf16>, tensor<1x2x41x16xf16>, tensor<1x2x41x16xf16>) -> tensor<1x2x1x16xf16>
+  return %2, %6, %5 : tensor<1x2x1x16xf16>, tensor<1x2x1x16xf16>, tensor<1x2x41x16xf16>
+}
+
+// -----
 // A stored pad joins the product in front of it, which has another user too.
 // CHECK-LABEL: @stored_pad
 // CHECK: %[[P:.*]]:2 = "xtv.dispatch"({{.*}}) {kernel = @dot_general_0{{.*}} -> (tensor<1x4x4x8xf32>, tensor<1x6x6x8xf32>)
@@ -180,4 +221,15 @@ func.func @long_rows(%x: tensor<100x64xf32>, %w: tensor<64x72xf32>) -> tensor<10
   %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<100x64xf32>, tensor<64x72xf32>) -> tensor<100x72xf32>
   %1 = "xt.reduce"(%0) {axes = [1], keepdims = false, kind = "max"} : (tensor<100x72xf32>) -> tensor<100xf32>
   return %1 : tensor<100xf32>
+}
+
+// One with the logs of its sums reads through transposes, too; what turns its result is a kernel of its own.
+// CHECK-LABEL: func.func @attention_with_sums_takes_its_views(
+// CHECK: xtv.dispatch{{.*}} -> (tensor<1x2x8x16xf16>, tensor<1x2x8xf32>)
+// CHECK: xtv.dispatch{{.*}} -> tensor<1x8x2x16xf16>
+func.func @attention_with_sums_takes_its_views(%q: tensor<1x8x2x16xf16>, %k: tensor<1x2x8x16xf16>) -> (tensor<1x8x2x16xf16>, tensor<1x2x8xf32>) {
+  %0 = "xt.transpose"(%q) {perm = [0, 2, 1, 3]} : (tensor<1x8x2x16xf16>) -> tensor<1x2x8x16xf16>
+  %1:2 = "xt.attention_with_sums"(%0, %k, %k) {causal = true, scale = 0.25 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> (tensor<1x2x8x16xf16>, tensor<1x2x8xf32>)
+  %2 = "xt.transpose"(%1#0) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
+  return %2, %1#1 : tensor<1x8x2x16xf16>, tensor<1x2x8xf32>
 }

@@ -77,3 +77,13 @@ func.func @long_columns(%x: tensor<8000000x64xf32>, %i: tensor<100000x64xi64>, %
   %y = "xt.scatter_elements"(%x, %i, %u) {axis = 0 : i64, reduction = "add"} : (tensor<8000000x64xf32>, tensor<100000x64xi64>, tensor<100000x64xf32>) -> tensor<8000000x64xf32>
   return %y : tensor<8000000x64xf32>
 }
+
+// Sums for two places: what names each is added up, in 64 parts and then those.
+// CHECK-LABEL: @added
+// CHECK-NOT: xt.sort
+// CHECK: %[[P:.*]] = "xt.reduce"{{.*}} -> tensor<2x64x768xf32>
+// CHECK: "xt.reduce"(%[[P]]) {{.*}} -> tensor<2x768xf32>
+func.func @added(%x: tensor<2x768xf32>, %i: tensor<2048x1xi64>, %u: tensor<2048x768xf32>) -> tensor<2x768xf32> {
+  %y = "xt.scatter_nd"(%x, %i, %u) {reduction = "add"} : (tensor<2x768xf32>, tensor<2048x1xi64>, tensor<2048x768xf32>) -> tensor<2x768xf32>
+  return %y : tensor<2x768xf32>
+}

@@ -11,6 +11,16 @@ func.func @few(%a: tensor<49x2048xf16>, %b: tensor<2048x512xf16>) -> tensor<49x5
   return %y : tensor<49x512xf16>
 }
 
+// Few rows: narrow tiles, which copy far ahead, are enough for memory; fewer columns are cut.
+// CHECK-LABEL: @rows
+// CHECK: "xt.dot_general"{{.*}} -> tensor<8x4096xf16>
+// CHECK: "xt.dot_general"{{.*}} -> tensor<4x8x1024xf32>
+func.func @rows(%a: tensor<8x4096xf16>, %b: tensor<4096x4096xf16>, %c: tensor<4096x1024xf16>) -> (tensor<8x4096xf16>, tensor<8x1024xf16>) {
+  %y = "xt.dot_general"(%a, %b) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<8x4096xf16>, tensor<4096x4096xf16>) -> tensor<8x4096xf16>
+  %z = "xt.dot_general"(%a, %c) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<8x4096xf16>, tensor<4096x1024xf16>) -> tensor<8x1024xf16>
+  return %y, %z : tensor<8x4096xf16>, tensor<8x1024xf16>
+}
+
 // A sum so long that each of many parts is long.
 // CHECK-LABEL: @long
 // CHECK: "xt.dot_general"{{.*}} -> tensor<64x64x256xf32>

@@ -149,15 +149,16 @@ def test_transposed_convolution(groups):
     np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_convolution(layout):
+@pytest.mark.parametrize(("layout", "order"), [("NCHW", (0, 1, 2, 3)), ("NHWC", (0, 2, 3, 1)), ("CHWN", (1, 2, 3, 0))])
+def test_convolution(layout, order):
     x, w = normal(2, 4, 7, 6), normal(6, 2, 3, 2)
     want, = reference("Conv", [x, w], group=2, strides=[2, 1], pads=[1, 0, 2, 1], dilations=[1, 2], opset=11)
-    channel_last = layout == "NHWC"
-    have = evaluate("convolution", x.transpose(0, 2, 3, 1) if channel_last else x,
-                    w.transpose(2, 3, 1, 0) if channel_last else w, groups=2, strides=(2, 1), low=(1, 0), high=(2, 1),
-                    rhs_dilation=(1, 2), layout=layout, filter="HWIO" if channel_last else "OIHW")
-    np.testing.assert_allclose(have.transpose(0, 3, 1, 2) if channel_last else have, want, rtol=1e-4, atol=1e-5)
+    filters = {"NCHW": ("OIHW", w), "NHWC": ("HWIO", w.transpose(2, 3, 1, 0)),
+               "CHWN": ("GIHWO", w.reshape(2, 3, 2, 3, 2).transpose(0, 2, 3, 4, 1).reshape(4, 3, 2, 3))}
+    name, rearranged = filters[layout]
+    have = evaluate("convolution", x.transpose(order), rearranged, groups=2, strides=(2, 1), low=(1, 0), high=(2, 1),
+                    rhs_dilation=(1, 2), layout=layout, filter=name)
+    np.testing.assert_allclose(have.transpose(np.argsort(order)), want, rtol=1e-4, atol=1e-5)
 
 
 def test_max_pool_indices():

@@ -5,102 +5,16 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from schedules import changed
+from attention_kernels import RNG, build, normal, run, to_tiles
 
 from xcc import symbolic
-from xcc._mlir import func_d, ir
-from xcc.context import shared_context
-from xcc.dialects import xt
-from xcc.dialects.xt.base import dims_from_attr
 from xcc.dialects.xt.interpret import interpret
-from xcc.interpreter.kernel import run_kernel
-from xcc.interpreter.machine import Options
 from xcc.passes.base import PassContext, parse_pass
 from xcc.passes.linalg.schedule.schedule import Schedule
-from xcc.passes.upstream import Upstream
-from xcc.targets.amdgcn.chip import CHIPS as AMD_CHIPS
-from xcc.targets.amdgcn.pipeline import kernel_pipeline as amd_pipeline
-from xcc.targets.gpu_module import kernel_functions, kernel_launches
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.emit import emit_kernel
 from xcc.targets.nvptx.pipeline import kernel_pipeline
 from xcc.targets.nvptx.ptxas import find_ptxas
-
-CHIPS = {**chips(), **AMD_CHIPS}
-RNG = np.random.default_rng(3)
-TO_TILES = ("xt-decompose{{fused=true}}", "xt-to-linalg", "configure{{target={target}}}", "split-rows",
-            "tile")
-
-
-def normal(*shape, dtype=np.float32):
-    return RNG.standard_normal(shape).astype(dtype)
-
-
-def build(arrays, dims, attributes):
-    """@main with one attention; `dims` are the symbolic shapes of its inputs, None where static."""
-    with shared_context(), ir.Location.unknown():
-        module = ir.Module.create()
-        shapes = [tuple(a.shape) if d is None else tuple(symbolic.parse(n) if isinstance(n, str) else n for n in d)
-                  for a, d in zip(arrays, dims, strict=True)]
-        kinds = [xt.TensorType(s, xt.dtype_name(a.dtype)).mlir() for s, a in zip(shapes, arrays, strict=True)]
-        with ir.InsertionPoint(module.body):
-            f = func_d.FuncOp("main", (kinds, []))
-            with ir.InsertionPoint(f.add_entry_block()):
-                out = xt.attention(*f.arguments, **attributes)
-                func_d.ReturnOp([out])
-            f.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, [out.type]))
-        return module
-
-
-def dispatched(module, sizes):
-    """The values of the kernel's symbols, as @main gives them."""
-    main = module.body.operations[0].regions[0].blocks[0]
-    (dispatch,) = (op for op in main.operations if op.name == "xtv.dispatch")
-    return [symbolic.evaluate(symbolic.parse(s.value), sizes) for s in dispatch.attributes["symbols"]]
-
-
-def to_tiles(module, ctx, target="nvptx", schedule=None):
-    """The kernels of `module` alone, as tile programs."""
-    for f in list(module.body.operations):
-        if "xt.kernel" not in f.attributes:
-            f.operation.erase()
-    for name in TO_TILES:
-        parse_pass(name.format(target=target)).run(module, ctx)
-        if name.startswith("configure") and schedule:
-            for f in module.body.operations:
-                f.attributes["xcc.config"] = changed(Schedule.from_attr(f.attributes["xcc.config"]),
-                                                     **schedule).to_attr()
-        for cleanup in ("canonicalize", "cse"):
-            Upstream(pipeline=cleanup).run(module, ctx)
-
-
-def run(module, arrays, out, sizes, chip="sm_80", **schedule):
-    """Runs the only kernel of `module`; gives the texts of its tile program and of its per-thread code.
-
-    schedule: entries that replace those which the strategy chose.
-    """
-    target = "nvptx" if chip in chips() else "amdgcn"
-    ctx = PassContext(chip=CHIPS[chip])
-    with module.context:
-        parse_pass("form-kernels").run(module, ctx)
-        symbols = dispatched(module, sizes)
-        to_tiles(module, ctx, target, schedule)
-        text = str(module)
-        (kernel_pipeline() if target == "nvptx" else amd_pipeline(CHIPS[chip])).upto("gpu").run(module, ctx)
-        functions = kernel_functions(module)
-        names = [s.value for s in functions[0].attributes["xt.symbols"]]
-        env = dict(zip(names, symbols, strict=True))
-        dims = {key: [[symbolic.evaluate(d, env) for d in dims_from_attr(a)] for a in functions[0].attributes[key]]
-                for key in ("xt.arg_dims", "xt.result_dims", "xt.scratch_dims") if key in functions[0].attributes}
-        scratch = [np.full(d, np.nan, np.float32) for d in dims.pop("xt.scratch_dims", [])]
-        views = [np.ascontiguousarray(a).reshape(d)
-                 for a, d in zip([*arrays, out], sum(dims.values(), []), strict=True)]
-        views = [v.view(np.int8) if v.dtype == np.bool_ else v for v in views]
-        for launch in kernel_launches(module):
-            run_kernel(module, launch.entry, (symbolic.evaluate(launch.grid[0], env), 1, 1), launch.block,
-                       [*views, *scratch], symbols, Options(warp=CHIPS[chip].warp),
-                       dynamic_shared=launch.shared_bytes)
-    return text, str(module)
 
 
 def hidden_row(*shape):

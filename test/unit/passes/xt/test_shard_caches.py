@@ -14,7 +14,11 @@ from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.dialects.xt.interpret_ranks import interpret_ranks
+from xcc.passes.xt.sharding.cost import costs_of
+from xcc.passes.xt.sharding.sites import Sites
+from xcc.runtime.mesh import Mesh
 from xcc.symbolic import sym
+from xcc.targets.nvptx.chip import chips
 
 SLOW = "sm_90a"
 
@@ -109,3 +113,19 @@ def test_what_a_model_holds_is_split_as_it_is_used(ranks: int) -> None:
         for y, *_ in results:
             close(y, want)
     close(np.concatenate([k for k, _ in own], 1), states[0])
+
+
+@pytest.mark.parametrize("returned", [False, True])
+def test_keys_that_attention_alone_reads_are_not_put_together(returned: bool) -> None:
+    def build(q: Any, past: Any, new: Any) -> Any:
+        keys = xt.concatenate(past, new, axis=2)
+        y = xt.attention(q, keys, keys)
+        return (y, keys) if returned else y
+
+    one = F((1, 4, 1, 16), "f32")
+    module = module_of(build, one, F((1, 4, 999, 16), "f32"), one)
+    mesh = Mesh.parse("tp:2")
+    with module.context:
+        sites = Sites(module.body.operations[0].regions[0].blocks[0], 2)
+        seconds = sites.all[0].seconds(costs_of(chips()[SLOW], mesh, ("tp",), {}))
+    assert (seconds > 0) == returned

@@ -1,0 +1,67 @@
+"""What training asks of GPUs, in the interpreter: filters' gradients, sums over rows, attention with what its gradient
+reads."""
+
+from __future__ import annotations
+
+import pytest
+from compiled import check, filled, on_chip
+
+from xcc.dialects import xt
+from xcc.frontends.shared.convolution import filter_gradient
+
+
+@pytest.mark.parametrize(("chip", "kind", "shape", "outs", "kernel", "low", "strides"), [
+    ("sm_90a", "float16", (4, 16, 9, 11), (24, 9, 11), (3, 3), (1, 1), (1, 1)),
+    ("sm_90a", "float16", (2, 40, 9, 9), (64, 7, 7), (3, 3), (0, 0), (1, 1)),
+    ("sm_80", "float32", (4, 24, 9, 11), (16, 5, 6), (3, 3), (1, 1), (2, 2)),
+    ("sm_80", "float16", (3, 3, 12, 14), (16, 6, 7), (7, 7), (3, 3), (2, 2)),
+    ("gfx942", "float16", (4, 24, 7, 9), (16, 4, 5), (3, 3), (1, 1), (2, 2))])
+def test_gradients_of_filters(chip, kind, shape, outs, kernel, low, strides):
+    with on_chip(chip):
+        check(lambda x, g: filter_gradient(x, g, kernel, low, strides, (1, 1), 1),
+              filled(shape, kind), filled((shape[0], *outs), kind, 1))
+
+
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
+def test_gradients_of_depthwise_filters(chip):
+    with on_chip(chip):
+        check(lambda x, g: filter_gradient(x, g, (3, 3), (1, 1), (2, 2), (1, 1), 24),
+              filled((3, 24, 9, 8), "float16"), filled((3, 24, 5, 4), "float16", 1))
+
+
+def test_gradients_of_norms_of_transposed_rows():
+    """Sums over two dims that lie the other way round in memory: they are walked as they lie."""
+    def scaled(x, g, mean):
+        x, g = (xt.transpose(v, perm=(1, 0, 2)) for v in (x, g))
+        return xt.reduce(xt.mul(xt.sub(x, mean), g), kind="sum", axes=(0, 1))
+
+    with on_chip("sm_80"):
+        check(scaled, *(filled((37, 6, 24), "float32", n) for n in range(2)), filled((6, 37, 1), "float32", 2))
+
+
+def test_gradients_of_few_embeddings():
+    """Sums of many rows for each of three places, one of which none names."""
+    places = (filled((96, 1), "int64") % 2) * 2
+    with on_chip("sm_80"):
+        check(lambda x, i, u: xt.scatter_nd(x, i, u, reduction="add"), filled((3, 40), "float32"), places,
+              filled((96, 40), "float32", 1))
+
+
+@pytest.mark.parametrize(("chip", "rows", "keys", "heads", "causal"), [
+    ("sm_90a", 70, 70, 2, True), ("sm_80", 33, 90, 4, False), ("sm_80", 2, 600, 2, False),
+    ("gfx942", 40, 33, 2, False)])
+def test_attention_with_sums(chip, rows, keys, heads, causal):
+    """Masked, with a query that sees no key, where it is not causal; two queries see their keys in parts."""
+    q, k, v = (filled(s, "float16", n) for n, s in enumerate(((2, 4, rows, 32), *[(2, heads, keys, 32)] * 2)))
+    mask = filled((2, 1, rows, keys), "bool", 3)
+    mask[:, :, 1] = False
+    with on_chip(chip):
+        check(lambda *given: xt.attention_with_sums(*given, causal=causal), q, k, v, *(() if causal else (mask,)))
+
+
+def test_attention_with_sums_reads_through_transposes():
+    def attention(*given):
+        return xt.attention_with_sums(*(xt.transpose(v, perm=(0, 2, 1, 3)) for v in given))
+
+    with on_chip("sm_90a"):
+        check(attention, *(filled((2, 20, 3, 16), "float16", n) for n in range(3)))
