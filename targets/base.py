@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xcc.targets.folders import part, target_names
 from xcc.targets.kernel_binary import KernelBinary, KernelLaunch
+
+if TYPE_CHECKING:
+    from xcc._mlir import Module
+    from xcc.options import CompileOptions
+    from xcc.passes.pipeline import Pipeline
 
 __all__ = ["Chip", "KernelBinary", "KernelLaunch", "Target", "chip_of", "get_target", "target_names", "unknown_target"]
 
@@ -210,14 +215,16 @@ class Target:
         other_chips: chip -> what else it is called: "h100 hopper".
         native_key: text that decides `default_chip`, where that is quicker to see than the chip: part of the key under
             which finished artifacts are found.
+        tile_stages: CompileOptions -> the stages of `pipeline` behind "vector" that run on a kernel alone, where they
+            are made without the others, whose passes no tile program needs (xcc.targets.front.tile_pipeline).
         tools: text that says which of this machine's tools make the code, as part of that key.
     """
 
     name: str
     chips: Callable[[], dict[str, Chip]]
     default_chip: Callable[[], Chip]
-    pipeline: Callable[[Any], Any]
-    emit_kernel: Callable[[Any, Chip, Any], KernelBinary]
+    pipeline: Callable[[CompileOptions], Pipeline]
+    emit_kernel: Callable[[Module, Chip, CompileOptions], KernelBinary]
     link: Callable[[Any, tuple[KernelBinary, ...], Chip, Any], dict[str, bytes]]
     formats: tuple[str, ...]
     code_file: Callable[[str, Chip, str], bytes]
@@ -234,6 +241,7 @@ class Target:
     native_key: Callable[[], str] | None = None
     tools: Callable[[], str] = str
     collective_kernels: Callable[[Any, Chip, Any], tuple[KernelBinary, ...]] = lambda program, chip, options: ()
+    tile_stages: Callable[[CompileOptions], Pipeline] | None = None
 
 
 def unknown_target(name: str) -> Exception:

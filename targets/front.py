@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from xcc.options import CompileOptions
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage
+from xcc.targets.base import get_target
 
 BESIDE = 4          # microseconds of memory traffic of kernels that share a launch, which alone costs a GPU about one
 LAUNCH = 1 << 24    # operations in the microsecond in which a GPU starts a kernel, where 8 go with a byte of its memory
@@ -36,10 +38,13 @@ def front_stages(*, xt: str = "", early: str = "", keep: str = "", kernels: str 
         vector: tile, mlir(canonicalize), mlir(cse)""").stages
 
 
-def tile_pipeline(whole: Pipeline) -> Pipeline:
-    """What runs on a program of the tile dialect, of a target's `whole` pipeline: it joins behind stage ``vector``."""
+def tile_pipeline(options: CompileOptions) -> Pipeline:
+    """What runs on a program of the tile dialect, of the target's pipeline: it joins behind stage ``vector``."""
+    target = get_target(options.target)
     own = Pipeline.parse("tile: configure-tile, deepen-products, lower-tile, mlir(canonicalize), mlir(cse)")
-    return Pipeline((*own.stages, *whole.after("vector").kernel_part().stages))
+    behind = target.tile_stages(options) if target.tile_stages is not None else \
+        target.pipeline(options).after("vector").kernel_part()
+    return Pipeline((*own.stages, *behind.stages))
 
 
 def gpu_model_passes() -> tuple[Pass, ...]:

@@ -163,7 +163,7 @@ def compile(program: Program | str | Path, target: str = "cpu", chip: str = "", 
     p = program if isinstance(program, Program) else parse(program)
     options = CompileOptions.make(target, chip=chip)
     known = get_target(options.target)
-    plan = tile_pipeline(known.pipeline(options))
+    plan = tile_pipeline(options)
     stages = [s for s in dict.fromkeys((*keep, known.kept_stage)) if s]
     if not emit:
         plan = plan.upto(known.kept_stage)

@@ -225,8 +225,8 @@ def _pipeline(args: Any, options: CompileOptions) -> Any:
             raise UserError(f"--pipeline {args.pipeline}: {getattr(e, 'strerror', None) or e}") from None
     if text:
         return Pipeline.parse(text)
-    whole = get_target(options.target).pipeline(replace(options, chip=split_specs(options.chip)[0]))
-    return tile_pipeline(whole) if is_reference(args.model) else whole
+    options = replace(options, chip=split_specs(options.chip)[0])
+    return tile_pipeline(options) if is_reference(args.model) else get_target(options.target).pipeline(options)
 
 
 def _version() -> int:

@@ -132,7 +132,7 @@ def _prepare(args: Any) -> tuple[Any, Any, Any]:
     if args.stage:
         whole = target.pipeline(options)
         if args.stage not in whole.stage_names():       # one of tile programs
-            whole = tile_pipeline(whole)
+            whole = tile_pipeline(options)
         pipeline = Pipeline((whole[args.stage], *pipeline.stages))
     ctx = PassContext(weights=weights, chip=chip, options=options, verbose=lambda line: print(line, file=sys.stderr))
     return pipeline, ctx, target

@@ -67,7 +67,7 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
     target = get_target(options.target)
     chip = chip_of(target, options.chip)
     written = is_reference(model)
-    plan = pipeline or (tile_pipeline(target.pipeline(options)) if written else target.pipeline(options))
+    plan = pipeline or (tile_pipeline(options) if written else target.pipeline(options))
     if options.verify not in ("stage", "each", NUMBERS, *plan.stage_names()):
         raise UserError(f"verify '{options.verify}' is none of 'stage', 'each', '{NUMBERS}' and the target's stages")
     if stop:

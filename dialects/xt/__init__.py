@@ -12,7 +12,8 @@ other name may. ``xt.OPS`` maps op names to classes. Importing this package impo
 
 import importlib
 import threading
-from typing import Any, SupportsFloat
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from xcc._mlir import Context, Location, Operation, Value, ir, irdl_d, upstream_context
 from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of, shape_of, tensor_type
@@ -50,7 +51,28 @@ __all__ = ["CLASSES", "FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", 
            "scalar", "shape_of", "tensor_type", "updated_arguments", "value_symbols", "verify", "width"]
 
 
-def __getattr__(name: str) -> Any:
+if TYPE_CHECKING:
+    _Several = Callable[..., Any]       # a tuple of results
+    attention_with_sums: _Several
+    compress: _Several
+    dynamic_quantize: _Several
+    gru: _Several
+    if_: _Several
+    lstm: _Several
+    max_pool_with_indices: _Several
+    merge_runs: _Several
+    rnn: _Several
+    scan: _Several
+    sort: _Several
+    sort_rows: _Several
+    sort_runs: _Several
+    top_k: _Several
+    unique: _Several
+    unique_runs: _Several
+    while_: _Several
+
+
+def __getattr__(name: str) -> Callable[..., Value]:
     """The builder of an op whose name has a trailing underscore in Python."""
     try:
         return BUILDERS[name.removesuffix("_")]

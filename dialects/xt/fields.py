@@ -144,7 +144,7 @@ def check_attributes(op: str, fields: dict[str, AttributeField], given: dict[str
         value = given.get(k, f.default)
         if value is REQUIRED:
             raise TypeError(f"{op} needs the attribute '{k}'")
-        if f.kind == "dtype" and value is not None:
+        if f.kind == "dtype" and value is not None and value != "index":     # which positions of tiles are
             value = dtype_name(value)
         elif f.kind in ("dims", "ints", "floats", "strs") and value is not None:
             value = tuple(value)

@@ -38,9 +38,9 @@ def compiled(program: tile.Program, options: CompileOptions, keep: Sequence[str]
              emit: bool = True) -> tile.Compiled:
     """The code of `program`; `keep` names stages whose IR is wanted."""
     target = get_target(options.target)
-    plan = pipeline or tile_pipeline(target.pipeline(options))
     chip = chip_of(target, options.chip)
-    job = KernelJob(program.name, program.text, str(plan), chip, options, tuple(keep), emit)
+    plan = None if pipeline is None else str(pipeline)
+    job = KernelJob(program.name, program.text, plan, chip, options, tuple(keep), emit)
     result = kernels.compile_all([job])[0]
     return tile.Compiled(program, chip, options, result.binary, result.kept)
 
@@ -81,6 +81,6 @@ def loaded(form: Specialisation, target: str, number: int) -> Code:
 def stages(program: tile.Program, target: str, chip: str) -> Stages:
     """What each stage makes of `program` for a target."""
     options = CompileOptions.make(target, chip=chip)
-    names = tile_pipeline(get_target(options.target).pipeline(options)).stage_names()
+    names = tile_pipeline(options).stage_names()
     made = compiled(program, options, keep=names, emit=False)
     return Stages({"program": str(program), **made.stages})

@@ -12,7 +12,7 @@ from xcc.diagnostics import UserError, listed
 from xcc.frontends.kernel.arguments import bind, described, host_array, is_array, parameters_of
 from xcc.frontends.kernel.eager import NumpyMachine
 from xcc.frontends.kernel.launching import REMEMBERED, Launch, found_as, known_as
-from xcc.frontends.kernel.machine import running, running_on
+from xcc.frontends.kernel.machine import no_result, running, running_on
 from xcc.frontends.kernel.place import with_source
 from xcc.frontends.kernel.specialise import (
     Constant,
@@ -188,7 +188,7 @@ class Kernel:
         given = [self._eager(p.name, p.constant, v) for p, v in zip(self.parameters, values, strict=True)]
         for place in itertools.product(*(range(n) for n in reversed(grid))):
             with running_on(NumpyMachine(place[::-1], grid)):
-                self.function(*given)
+                no_result(self.function, self.function(*given))
 
     @staticmethod
     def _eager(name: str, constant: bool, value: Any) -> Any:

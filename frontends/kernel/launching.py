@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from xcc.diagnostics import UserError
 from xcc.frontends.kernel.arguments import described, is_array
 from xcc.frontends.kernel.specialise import Number, Specialisation
 from xcc.runtime.dlpack import import_dlpack
-from xcc.runtime.gpu_executor import ALIGNMENT, GpuReplay
 from xcc.runtime.large_pages import address_of
+
+if TYPE_CHECKING:
+    from xcc.runtime.gpu_executor import GpuReplay
 
 __all__ = ["REMEMBERED", "Code", "DeviceCode", "HostCode", "Launch", "address_reader", "found_as", "known_as",
            "writable"]
@@ -85,7 +87,7 @@ class Launch:
                           else (lambda _value: empty)) for i, name in enumerate(form.kinds) if i in arrays]
         self._symbols: list[int] = []
         self._numbers: list[tuple[int, int, Callable[[Any], int]]] = []     # (symbol, argument, its bits)
-        sizes = iter([*grid, 1, 1])
+        sizes = dict(zip(form.grid, grid, strict=True))     # by name: some are those of arrays
         for s in code.symbols:
             at = places[s.argument] if s.argument >= 0 else -1
             kind = form.kinds[code.names[s.argument]]
@@ -93,7 +95,7 @@ class Launch:
                 self._numbers.append((len(self._symbols), at, bits_of(kind.dtype)))
             self._symbols.append(
                 given[at].shape[s.dim] if s.kind == "size" else given[at].strides[s.dim] if s.kind == "stride"
-                else next(sizes) if s.kind == "grid" else 0)
+                else sizes[s.name] if s.kind == "grid" else 0)
         self._runs = 0 not in grid
         self._run = code.run
 
@@ -157,11 +159,12 @@ class DeviceCode:
     def __init__(self, names: Sequence[str], symbols: Sequence[Any], written: set[str], executor: Any,
                  dense: Sequence[int]) -> None:
         from xcc.frontends.torch import compat
+        from xcc.runtime.gpu_executor import ALIGNMENT
 
         self.names, self.symbols, self.written = list(names), list(symbols), written
         self._keys = [s.name for s in symbols]
         self._executor, self._dense, self._number = executor, list(dense), executor.driver.number
-        self._torch = compat
+        self._torch, self._alignment = compat, ALIGNMENT
         # what repeats a run, by the id of a list of symbols' values: the list, the stream, and that
         self._repeats: dict[int, tuple[Sequence[int], int, GpuReplay]] = {}
         self._lock = threading.Lock()
@@ -207,8 +210,8 @@ class DeviceCode:
             self._repeats[id(symbols)] = symbols, free, replay
 
     def _check(self, n: int, address: int) -> None:
-        if address % ALIGNMENT and n in self._dense:
-            raise UserError(f"an array on a GPU begins at an address that is no multiple of {ALIGNMENT} bytes: "
+        if address % self._alignment and n in self._dense:
+            raise UserError(f"an array on a GPU begins at an address that is no multiple of {self._alignment} bytes: "
                             "give a copy")
 
 

@@ -8,9 +8,10 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from xcc.diagnostics import UserError
+from xcc.frontends.kernel.place import Place, error
 from xcc.frontends.kernel.types import TileType
 
-__all__ = ["BuildingMachine", "Machine", "machine", "running", "running_on"]
+__all__ = ["BuildingMachine", "Machine", "machine", "no_result", "running", "running_on"]
 
 
 class Machine(Protocol):
@@ -99,3 +100,13 @@ def running_on(chosen: Machine) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+def no_result(function: Callable[..., Any], made: Any) -> None:
+    """UserError where a kernel's function gives something back."""
+    if made is not None:
+        code = function.__code__
+        place = Place(code.co_filename, code.co_firstlineno, 1, 2)
+        what = getattr(made, "type", type(made).__name__)
+        raise error(f"'{function.__name__}' gives back {what}, which nothing takes: write it to an array with .store()",
+                    place)

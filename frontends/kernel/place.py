@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 
 from xcc.diagnostics import SourceError, UserError
 
-__all__ = ["Place", "error", "here", "place_at", "standing_at", "with_source"]
+__all__ = ["NoAttribute", "Place", "error", "here", "no_attribute", "place_at", "standing_at", "with_source"]
 
 _HERE = os.path.dirname(__file__)
 _KNOWN: dict[tuple[CodeType, int], Place] = {}
@@ -99,6 +99,18 @@ def error(message: str, place: Place | None = None) -> UserError:
     """The error to raise: the place, what is wrong and what to do, the line and a caret."""
     place = place or here()
     return SourceError(f"{place}: {message}", place.shown())
+
+
+class NoAttribute(SourceError, AttributeError):
+    """What is asked of a tile or an array that it does not have."""
+
+
+def no_attribute(what: object, name: str, instead: str) -> AttributeError:
+    """The error to raise where `what` has no attribute `name`; special names of Python's are none of the user's."""
+    if name.startswith("__"):
+        return AttributeError(name)
+    place = here()
+    return NoAttribute(f"{place}: {what} has no .{name}: {instead}", place.shown())
 
 
 def with_source(found: UserError) -> UserError:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xcc.frontends.kernel.machine import machine
-from xcc.frontends.kernel.place import error
+from xcc.frontends.kernel.place import error, no_attribute
 from xcc.frontends.kernel.types import DTYPES, DType, TileType, broadcast_shapes, dtype_of, number_type, promote
 
 __all__ = ["Tile", "as_tile", "binary", "convert", "element_type", "is_number", "stretch"]
@@ -20,6 +20,13 @@ _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "m
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _BITS = ("and", "or", "xor")
 _INTEGERS = ("floordiv", "mod", "shl", "shr")
+
+
+_UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv",
+           "remainder": "mod", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "less": "lt",
+           "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq", "not_equal": "ne",
+           "maximum": "maximum", "minimum": "minimum"}
+"""What numpy calls the operators, which its numbers leave to tiles."""
 
 
 def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
@@ -36,7 +43,6 @@ class Tile:
     """
 
     __slots__ = ("_data", "constant", "type")
-    __array_priority__ = 1000.0         # numpy's operators leave it to these
 
     def __init__(self, kind: TileType, data: Any, constant: Any = None) -> None:
         self.type, self._data = kind, data
@@ -86,6 +92,25 @@ class Tile:
 
     def __iter__(self) -> Any:
         raise error(f"{self.type} cannot be taken apart by Python: use operations on the whole tile")
+
+    def __array_ufunc__(self, function: Any, method: str, *given: Any, **_: Any) -> Tile:
+        """An operator of a number of numpy's and a tile."""
+        if method != "__call__" or function.__name__ not in _UFUNCS:
+            raise error(f"numpy.{function.__name__} is for arrays, not for {self.type}: use xcc's functions, such as "
+                        "xcc.exp")
+        return binary(_UFUNCS[function.__name__], *given)
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(self.type, name, "tiles have .max, .min, .sum, .prod, .any, .all, .to, .bitcast, .reshape, "
+                           ".broadcast_to and .T; functions are xcc's, such as xcc.exp(t)")
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        raise error(f"nothing changes {self.type}: xcc.where(condition, a, b) makes another one")
+
+    def __matmul__(self, other: Any) -> Tile:
+        from xcc.frontends.kernel.functions import dot
+
+        return dot(self, other)
 
     def __getitem__(self, at: Any) -> Tile:
         """``t[:, None]``: adds dims of one."""
@@ -201,7 +226,8 @@ def as_tile(value: Any) -> Tile:
         value = value.item()
     else:
         getattr(value, "undefined", lambda: None)()
-        raise error(f"a {type(value).__name__} is no tile and no number")
+        raise error(f"a {type(value).__name__} is no tile and no number: arrays are arguments of the kernel, of which "
+                    ".tile() reads blocks")
     if kind.dtype.is_integer and not -2**63 <= value < 2**63:
         if not 0 <= value < 2**64:
             raise error(f"{value} has more than 64 bits")

@@ -11,7 +11,7 @@ from typing import Any
 
 from xcc import tile
 from xcc.frontends.kernel.callees import traced
-from xcc.frontends.kernel.machine import running_on
+from xcc.frontends.kernel.machine import no_result, running_on
 from xcc.frontends.kernel.place import error, here
 from xcc.frontends.kernel.tile import Tile
 from xcc.frontends.kernel.types import DTYPES, NUMBER_FLOAT, NUMBER_INT, TileType
@@ -44,7 +44,7 @@ def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any], par
         with running_on(TraceMachine()):
             for p in numbers:
                 values[p] = _number(values[p].tile(0, 1).reshape(()).data)
-            traced(function)(**{**given, **values})
+            no_result(function, traced(function)(**{**given, **values}))
 
     return tile.build(name, parameters, body, grid, config, small)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from xcc.frontends.kernel.machine import machine
-from xcc.frontends.kernel.place import error
+from xcc.frontends.kernel.place import error, no_attribute
 from xcc.frontends.kernel.shapes import shape_of
 from xcc.frontends.kernel.tile import Tile, as_tile, convert, stretch
 from xcc.frontends.kernel.types import NUMBER_INT, DType, TileType, broadcast_shapes, promote
@@ -93,6 +93,13 @@ class View:
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _whole
     __lt__ = __le__ = __gt__ = __ge__ = _whole
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(repr(self), name, "arrays have .tile, .store, .gather, .scatter, the atomic ones, .shape, "
+                           ".dtype and .ndim")
+
+    def __len__(self) -> int:
+        raise error(f"how many elements {self!r} has is known when the kernel runs: use .shape[0]")
 
     def __getitem__(self, at: Any) -> NoReturn:
         raise error(f"{self!r} is read with .tile(offsets, shape) or .gather(indices)")

@@ -16,32 +16,32 @@ from xcc.frontends.shared.helpers import along, convert, element, relu, scalar
 
 
 @onnx_op("Clip")
-def clip_attributes(cx: Context) -> Any:
+def clip_attributes(cx: Context) -> Value:
     """Y = Clip(X, min, max), bounds as attributes."""
     x = xt.maximum(cx[0], scalar(cx.attr("min"), cx[0])) if cx.attr("min") is not None else cx[0]
     return xt.minimum(x, scalar(cx.attr("max"), x)) if cx.attr("max") is not None else x
 
 
 @onnx_op("Clip", since=11)
-def clip_operands(cx: Context) -> Any:
+def clip_operands(cx: Context) -> Value:
     """Y = Clip(X, min?, max?)."""
     x = xt.maximum(cx[0], cx[1]) if cx.has(1) else cx[0]
     return xt.minimum(x, cx[2]) if cx.has(2) else x
 
 
 @onnx_op("Relu")
-def relu_(cx: Context) -> Any:
+def relu_(cx: Context) -> Value:
     return relu(cx[0])
 
 
 @onnx_op("LeakyRelu")
-def leaky_relu(cx: Context) -> Any:
+def leaky_relu(cx: Context) -> Value:
     x = cx[0]
     return xt.select(xt.compare(x, scalar(0, x), direction="lt"), xt.mul(x, scalar(cx.attr("alpha", 0.01), x)), x)
 
 
 @onnx_op("PRelu", broadcasts=True)
-def parametric_relu(cx: Context) -> Any:
+def parametric_relu(cx: Context) -> Value:
     x, slope = cx[0], cx[1]
     if cx.opset < 7 and cx.rank(1) == 1 and cx.shape(1) != (1,):  # one slope a channel
         slope = along(slope, 1, cx.rank(0))
@@ -49,20 +49,20 @@ def parametric_relu(cx: Context) -> Any:
 
 
 @onnx_op("ThresholdedRelu")
-def thresholded_relu(cx: Context) -> Any:
+def thresholded_relu(cx: Context) -> Value:
     x = cx[0]
     return xt.select(xt.compare(x, scalar(cx.attr("alpha", 1.0), x), direction="gt"), x, scalar(0, x))
 
 
 @onnx_op("Elu")
-def elu(cx: Context) -> Any:
+def elu(cx: Context) -> Value:
     """x if x > 0 else alpha * (e^x - 1)."""
     x = cx[0]
     return positive_or(x, xt.mul(scalar(cx.attr("alpha", 1.0), x), xt.expm1(x)))
 
 
 @onnx_op("Celu")
-def celu(cx: Context) -> Any:
+def celu(cx: Context) -> Value:
     """max(0, x) + min(0, alpha * (e^(x/alpha) - 1))."""
     x = cx[0]
     alpha = scalar(cx.attr("alpha", 1.0), x)
@@ -70,7 +70,7 @@ def celu(cx: Context) -> Any:
 
 
 @onnx_op("Selu")
-def selu(cx: Context) -> Any:
+def selu(cx: Context) -> Value:
     """gamma * (x if x > 0 else alpha * (e^x - 1))."""
     x = cx[0]
     inner = positive_or(x, xt.mul(scalar(cx.attr("alpha", 1.67326319217681884765625), x), xt.expm1(x)))
@@ -78,42 +78,42 @@ def selu(cx: Context) -> Any:
 
 
 @onnx_op("HardSigmoid")
-def hard_sigmoid_(cx: Context) -> Any:
+def hard_sigmoid_(cx: Context) -> Value:
     """max(0, min(1, alpha * x + beta))."""
     return hard_sigmoid(cx[0], cx.attr("alpha", 0.2), cx.attr("beta", 0.5))
 
 
 @onnx_op("HardSwish")
-def hard_swish(cx: Context) -> Any:
+def hard_swish(cx: Context) -> Value:
     return xt.mul(cx[0], hard_sigmoid(cx[0], 1 / 6, 0.5))
 
 
 @onnx_op("Swish")
-def swish(cx: Context) -> Any:
+def swish(cx: Context) -> Value:
     """x * sigmoid(alpha * x)."""
     x, alpha = cx[0], cx.attr("alpha", 1.0)
     return xt.mul(x, xt.sigmoid(x if alpha == 1.0 else xt.mul(x, scalar(alpha, x))))
 
 
 @onnx_op("Mish")
-def mish(cx: Context) -> Any:
+def mish(cx: Context) -> Value:
     """x * tanh(softplus(x))."""
     return xt.mul(cx[0], xt.tanh(softplus(cx[0])))
 
 
 @onnx_op("Softplus")
-def softplus_(cx: Context) -> Any:
+def softplus_(cx: Context) -> Value:
     return softplus(cx[0])
 
 
 @onnx_op("Softsign")
-def softsign(cx: Context) -> Any:
+def softsign(cx: Context) -> Value:
     x = cx[0]
     return xt.div(x, xt.add(scalar(1, x), xt.abs(x)))
 
 
 @onnx_op("Shrink")
-def shrink(cx: Context) -> Any:
+def shrink(cx: Context) -> Value:
     """x + bias below -lambd, x - bias above lambd, else 0."""
     x, bias, limit = cx[0], cx.attr("bias", 0.0), cx.attr("lambd", 0.5)
     if is_unsigned(cx.dtype(0)):
@@ -136,12 +136,12 @@ def gelu(cx: Context) -> Value:
 
 
 @onnx_op("BiasGelu", domain="com.microsoft")
-def bias_gelu(cx: Context) -> Any:
+def bias_gelu(cx: Context) -> Value:
     return xt.gelu(xt.add(cx[0], cx[1]), approximate="none")
 
 
 @onnx_op("QuickGelu", domain="com.microsoft")
-def quick_gelu(cx: Context) -> Any:
+def quick_gelu(cx: Context) -> Value:
     x = cx[0]
     return xt.mul(x, xt.sigmoid(xt.mul(x, scalar(cx.attr("alpha", 1.702), x))))
 

@@ -6,6 +6,7 @@ from math import sqrt
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -15,7 +16,7 @@ from xcc.symbolic import Dim
 
 
 @onnx_op("RotaryEmbedding", since=23)
-def rotary_embedding(cx: Context) -> Any:
+def rotary_embedding(cx: Context) -> Value:
     """Y = RotaryEmbedding(X, cos_cache, sin_cache, position_ids?)."""
     x, shape = cx[0], cx.shape(0)
     flat = len(shape) == 3
@@ -30,7 +31,7 @@ def rotary_embedding(cx: Context) -> Any:
     return xt.reshape(xt.transpose(out, perm=(0, 2, 1, 3)), shape=shape) if flat else out
 
 
-def turn(x: Any, cos: Any, sin: Any, turned: Any, interleaved: bool) -> Any:
+def turn(x: Value, cos: Any, sin: Any, turned: Any, interleaved: bool) -> Value:
     """The first `turned` of the last dim of x [batch, heads, seq, dim] rotated; the rest stays."""
     size, rest = xt.shape_of(x)[3], None
     if turned != size:
@@ -39,19 +40,19 @@ def turn(x: Any, cos: Any, sin: Any, turned: Any, interleaved: bool) -> Any:
     return out if rest is None else xt.concatenate(out, rest, axis=3)
 
 
-def _at_positions(cx: Context, cache: Any) -> Any:
+def _at_positions(cx: Context, cache: Any) -> Value:
     """[batch, 1, seq, dim/2]: rows of the cache at the positions, or the cache as it is."""
     rows = xt.gather(cache, cx[3], axis=0) if cx.has(3) else cache
     return unsqueeze(rows, [1])
 
 
-def split_heads(x: Any, heads: Dim) -> Any:
+def split_heads(x: Value, heads: Dim) -> Value:
     """[batch, seq, heads*dim] -> [batch, heads, seq, dim]."""
     batch, seq, hidden = xt.shape_of(x)
     return xt.transpose(xt.reshape(x, shape=(batch, seq, heads, symbolic.floordiv(hidden, heads))), perm=(0, 2, 1, 3))
 
 
-def merge_heads(x: Any) -> Any:
+def merge_heads(x: Value) -> Value:
     """[batch, heads, seq, dim] -> [batch, seq, heads*dim]."""
     batch, heads, seq, dim = xt.shape_of(x)
     return xt.reshape(xt.transpose(x, perm=(0, 2, 1, 3)), shape=(batch, seq, heads * dim))
@@ -81,7 +82,7 @@ def attention(cx: Context) -> Any:
     return merge_heads(y) if flat else y, *presents, weights
 
 
-def head_size(cx: Context, q: Any) -> int:
+def head_size(cx: Context, q: Value) -> int:
     """The last dim of q [batch, heads, seq, dim], which the scale needs."""
     size = xt.shape_of(q)[3]
     if not isinstance(size, int):
@@ -134,7 +135,7 @@ def seen_keys(offset: Any, rows: Any, columns: Any, left: int, right: int) -> An
     return seen
 
 
-def _causal_offset(cx: Context) -> Any:
+def _causal_offset(cx: Context) -> Value:
     """How many columns come before the first row's own: the length of the past."""
     past = cx.shape(4)[2] if cx.has(4) else 0
     if cx.has(6) and not cx.has(4):
@@ -144,7 +145,7 @@ def _causal_offset(cx: Context) -> Any:
     return xt.scalar(past, "i64") if isinstance(past, int) else xt.dim(value=past)
 
 
-def _explicit(cx: Context, q: Any, k: Any, v: Any, mask: Any, scale: float) -> tuple[Any, Any]:
+def _explicit(cx: Context, q: Value, k: Value, v: Value, mask: Value, scale: float) -> tuple[Any, Any]:
     """Attention step by step, for a node that also wants its scores."""
     groups = shared_heads(q, k)
     k, v = (repeat_heads(x, groups) for x in (k, v))
@@ -157,11 +158,11 @@ def _explicit(cx: Context, q: Any, k: Any, v: Any, mask: Any, scale: float) -> t
     return weighted(weights, v), stages[cx.attr("qk_matmul_output_mode", 0)]
 
 
-def _capped(x: Any, cap: float) -> Any:
+def _capped(x: Value, cap: float) -> Value:
     return xt.mul(xt.tanh(xt.div(x, scalar(cap, x))), scalar(cap, x)) if cap else x
 
 
-def attend_with_sinks(q: Any, k: Any, v: Any, mask: Any, sinks: Any, scale: float, cap: float) -> Any:
+def attend_with_sinks(q: Value, k: Value, v: Value, mask: Value, sinks: Any, scale: float, cap: float) -> Value:
     """Attention whose softmax has one more score in each row, `sinks`, that takes its part and gives nothing."""
     groups = shared_heads(q, k)
     k, v = (repeat_heads(x, groups) for x in (k, v))

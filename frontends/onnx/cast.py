@@ -22,7 +22,7 @@ def cast(cx: Context) -> Value:
 
 
 @onnx_op("CastLike")
-def cast_like(cx: Context) -> Any:
+def cast_like(cx: Context) -> Value:
     return _cast(cx, cx[0], cx.dtype(1))
 
 
@@ -53,7 +53,7 @@ def _to_power_of_two(x: Value, mode: str, saturate: bool) -> Value:
 
 
 @onnx_op("BitCast")
-def bit_cast(cx: Context) -> Any:
+def bit_cast(cx: Context) -> Value:
     target = from_onnx(cx.attr("to"))
     if element(cx[0]) == "i1":
         return xt.bitcast(convert(cx[0], "ui8"), dtype=target)

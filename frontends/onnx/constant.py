@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from xcc import symbolic
@@ -20,12 +18,12 @@ from xcc.symbolic import Dim
 
 
 @onnx_op("Constant")
-def constant(cx: Context) -> Any:
+def constant(cx: Context) -> Value:
     cx.fail("a constant without a numeric value is not supported")
 
 
 @onnx_op("ConstantOfShape")
-def constant_of_shape(cx: Context) -> Any:
+def constant_of_shape(cx: Context) -> Value:
     value = cx.attr("value")
     array = np.zeros(1, np.float32) if value is None else np.asarray(value)
     return full(cx.dims_or_declared(0), array.reshape(-1)[0], array.dtype)
@@ -80,7 +78,7 @@ def _whole(cx: Context) -> bool:
 
 
 @onnx_op("EyeLike")
-def eye_like(cx: Context) -> Any:
+def eye_like(cx: Context) -> Value:
     """A matrix with ones on diagonal k."""
     shape = cx.shape(0)
     dtype = from_onnx(cx.attr("dtype")) if cx.attr("dtype") is not None else cx.dtype(0)
@@ -90,7 +88,7 @@ def eye_like(cx: Context) -> Any:
 
 
 @onnx_op("Trilu")
-def triangle(cx: Context) -> Any:
+def triangle(cx: Context) -> Value:
     """output = Trilu(input, k?, upper): the other triangle is 0."""
     x, shape = cx[0], cx.shape(0)
     if len(shape) < 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.registry import onnx_op
@@ -15,13 +16,13 @@ from xcc.symbolic import Dim
 
 
 @onnx_op("Conv")
-def conv(cx: Context) -> Any:
+def conv(cx: Context) -> Value:
     """Y = Conv(X, W, B?)."""
     out = convolve(cx, cx[0], cx[1])
     return add_bias(out, cx[2]) if cx.has(2) else out
 
 
-def convolve(cx: Context, x: Any, w: Any, dtype: Any = None) -> Any:
+def convolve(cx: Context, x: Value, w: Value, dtype: Any = None) -> Value:
     """The convolution by the node's attributes."""
     spatial = xt.shape_of(x)[2:]
     kernel = xt.shape_of(w)[2:]
@@ -31,7 +32,7 @@ def convolve(cx: Context, x: Any, w: Any, dtype: Any = None) -> Any:
 
 
 @onnx_op("ConvTranspose")
-def conv_transpose(cx: Context) -> Any:
+def conv_transpose(cx: Context) -> Value:
     """Y = ConvTranspose(X, W [C, M/group, k...], B?): a convolution of the spread input with the flipped filter."""
     x, w = cx[0], cx[1]
     groups = cx.attr("group", 1)
@@ -68,7 +69,7 @@ def _transposed_window(cx: Context, spatial: Shape, kernel: Shape) -> Window:
 
 
 @onnx_op("DeformConv", since=19)
-def deform_conv(cx: Context) -> Any:
+def deform_conv(cx: Context) -> Value:
     """Y = DeformConv(X, W, offset, B?, mask?)."""
     window = window_of(cx, cx.shape(0)[2:], cx.shape(1)[2:])
     return xt.deform_conv(cx[0], cx[1], cx[2], cx.optional(3), cx.optional(4), strides=window.strides,
@@ -77,7 +78,7 @@ def deform_conv(cx: Context) -> Any:
 
 
 @onnx_op("Col2Im", since=18)
-def col2im(cx: Context) -> Any:
+def col2im(cx: Context) -> Value:
     """output = Col2Im(input, image_shape, block_shape)."""
     image, block = cx.dims(1), cx.static_ints(2)
     n = len(image)
@@ -87,7 +88,7 @@ def col2im(cx: Context) -> Any:
 
 
 @onnx_op("CausalConvWithState", since=27)
-def causal_conv_with_state(cx: Context) -> Any:
+def causal_conv_with_state(cx: Context) -> Value:
     """Depthwise 1-D convolution of [past_state | input]: output and the new state."""
     return _causal_conv(cx)
 

@@ -68,7 +68,7 @@ for _op, _name in _VARIADIC.items():
 
 
 @onnx_op("Mean", broadcasts=True)
-def mean_of(cx: Context) -> Any:
+def mean_of(cx: Context) -> Value:
     """mean = Mean(data_0, ...): element-wise, with broadcasting."""
     total = _fold("add")(cx)
     return xt.div(total, scalar(len(cx), total))
@@ -94,13 +94,13 @@ def power(cx: Context) -> Value:
 
 
 @onnx_op("Mod", broadcasts=True)
-def modulo(cx: Context) -> Any:
+def modulo(cx: Context) -> Value:
     """C = Mod(A, B, fmod): the sign of B for integers, the sign of A with fmod=1."""
     return (xt.rem if cx.attr("fmod", 0) else xt.mod)(cx[0], cx[1])
 
 
 @onnx_op("BitShift", broadcasts=True)
-def bit_shift(cx: Context) -> Any:
+def bit_shift(cx: Context) -> Value:
     """Z = BitShift(X, Y, direction)."""
     return (xt.shift_left if cx.attr("direction") == "LEFT" else xt.shift_right)(cx[0], cx[1])
 
@@ -117,6 +117,6 @@ def is_nan(cx: Context) -> Value:
 
 
 @onnx_op("IsInf")
-def is_inf(cx: Context) -> Any:
+def is_inf(cx: Context) -> Value:
     return xt.is_inf(cx[0], detect_positive=bool(cx.attr("detect_positive", 1)),
                      detect_negative=bool(cx.attr("detect_negative", 1)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -12,7 +13,7 @@ from xcc.frontends.shared.losses import picked_loss, total, weight_sum
 
 
 @onnx_op("NegativeLogLikelihoodLoss")
-def negative_log_likelihood(cx: Context) -> Any:
+def negative_log_likelihood(cx: Context) -> Value:
     """loss = NLL(input [N, C, ...], target [N, ...], weight? [C])."""
     return _nll(cx, cx[0], cx[1], cx.optional(2))
 
@@ -24,7 +25,7 @@ def softmax_cross_entropy(cx: Context) -> Any:
     return _nll(cx, scores, cx[1], cx.optional(2)), scores if cx.wants(1) else None
 
 
-def _nll(cx: Context, scores: Any, target: Any, weight: Any) -> Any:
+def _nll(cx: Context, scores: Value, target: Value, weight: Any) -> Value:
     loss, factor = picked_loss(scores, convert(target, "i64"), weight, cx.attr("ignore_index"))
     reduction = cx.attr("reduction", "mean")
     if reduction == "none":

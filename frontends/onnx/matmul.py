@@ -34,7 +34,7 @@ def gemm(cx: Context) -> Value:
 
 
 @onnx_op("FusedMatMul", domain="com.microsoft")
-def fused_matmul(cx: Context) -> Any:
+def fused_matmul(cx: Context) -> Value:
     """alpha * A' * B' with the last two dims swapped where asked."""
     a, b = cx[0], cx[1]
     a = _swap(a) if cx.attr("transA", 0) else a
@@ -43,18 +43,18 @@ def fused_matmul(cx: Context) -> Any:
     return out if alpha == 1.0 else xt.mul(out, scalar(alpha, out))
 
 
-def _swap(x: Any) -> Any:
+def _swap(x: Value) -> Value:
     n = rank_of(x)
     return xt.transpose(x, perm=(*range(n - 2), n - 1, n - 2))
 
 
 @onnx_op("Einsum", since=12)
-def einsum_(cx: Context) -> Any:
+def einsum_(cx: Context) -> Value:
     return einsum(cx.attr("equation"), cx.values())
 
 
 @onnx_op("Det", since=11)
-def determinant(cx: Context) -> Any:
+def determinant(cx: Context) -> Value:
     """By elimination with partial pivoting, unrolled: the size is static and small."""
     x, shape = cx[0], cx.shape(0)
     n = shape[-1]
@@ -83,7 +83,7 @@ def _eliminate(rows: list[Any], n: int) -> Any:
     return total if sign is None else xt.mul(total, sign)
 
 
-def _entry(row: Any, k: int) -> Any:
+def _entry(row: Any, k: int) -> Value:
     shape = xt.shape_of(row)
     last = len(shape) - 1
     return squeeze(xt.slice(row, starts=(*[0] * last, k), limits=(*shape[:-1], k + 1)), [last])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.conv import convolve
@@ -15,7 +16,7 @@ MS = "com.microsoft"
 
 
 @onnx_op("FusedConv", domain=MS)
-def fused_conv(cx: Context) -> Any:
+def fused_conv(cx: Context) -> Value:
     """Y = activation(Conv(X, W, B?) + Z?)."""
     out = convolve(cx, cx[0], cx[1])
     out = add_bias(out, cx[2]) if cx.has(2) else out
@@ -23,7 +24,7 @@ def fused_conv(cx: Context) -> Any:
     return _activate(cx, out)
 
 
-def _activate(cx: Context, x: Any) -> Any:
+def _activate(cx: Context, x: Value) -> Value:
     name, params = cx.attr("activation", ""), cx.attr("activation_params", [])
     if not name:
         return x
@@ -41,7 +42,7 @@ def _activate(cx: Context, x: Any) -> Any:
 
 
 @onnx_op("FusedGemm", domain=MS)
-def fused_gemm(cx: Context) -> Any:
+def fused_gemm(cx: Context) -> Value:
     from xcc.frontends.onnx.matmul import gemm
 
     return _activate(cx, gemm(cx))
@@ -61,7 +62,7 @@ def skip_layer_normalization(cx: Context) -> Any:
 
 
 @onnx_op("SimplifiedLayerNormalization", domain=MS)
-def simplified_layer_normalization(cx: Context) -> Any:
+def simplified_layer_normalization(cx: Context) -> Value:
     return xt.rms_norm(cx[0], cx[1], axes=tuple(range(cx.axis(default=-1), cx.rank(0))), eps=cx.attr("epsilon", 1e-5))
 
 

@@ -6,6 +6,7 @@ from math import sqrt
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.attention import attend_with_sinks, head_size, merge_heads, seen_keys, split_heads, turn
 from xcc.frontends.onnx.context import Context, Shape
@@ -17,7 +18,7 @@ MS = "com.microsoft"
 
 
 @onnx_op("RotaryEmbedding", domain=MS)
-def rotary_embedding(cx: Context) -> Any:
+def rotary_embedding(cx: Context) -> Value:
     """output = RotaryEmbedding(input, position_ids, cos_cache, sin_cache): one position starts all rows."""
     if cx.attr("is_packed_batching", 0):
         cx.fail("packed batches are not supported")
@@ -33,7 +34,7 @@ def rotary_embedding(cx: Context) -> Any:
     return merge_heads(out) if flat else out
 
 
-def _count(n: Any) -> Any:
+def _count(n: Any) -> Value:
     """[1, n]: 0, 1, 2, ..."""
     return xt.iota(shape=(1, n), axis=1, dtype="i64")
 
@@ -54,12 +55,12 @@ def multi_head_attention(cx: Context) -> Any:
     return merge_heads(_attend(cx, q, k, v, mask, past)), k, v
 
 
-def _attend(cx: Context, q: Any, k: Any, v: Any, mask: Any, past: Any) -> Any:
+def _attend(cx: Context, q: Value, k: Value, v: Value, mask: Value, past: Any) -> Value:
     return xt.attention(q, k, v, mask, scale=_scale(cx, q),
                         causal=bool(cx.attr("unidirectional", 0)), causal_offset=(past,))
 
 
-def _scale(cx: Context, q: Any) -> float:
+def _scale(cx: Context, q: Value) -> float:
     return float(cx.attr("scale", 0.0) or 1 / sqrt(head_size(cx, q)))
 
 
@@ -73,7 +74,7 @@ def _operands(cx: Context, heads: int) -> list[Any]:
     return [q, *(cx[i] if cx.rank(i) == 4 else split_heads(cx[i], heads) for i in (1, 2))]
 
 
-def _apart(x: Any, count: int) -> list[Any]:
+def _apart(x: Value, count: int) -> list[Any]:
     """[batch, seq, heads, count, dim] -> `count` of [batch, heads, seq, dim]."""
     parts = split_axis(x, 3, (1,) * count)
     return [xt.transpose(squeeze(p, [3]), perm=(0, 2, 1, 3)) for p in parts]
@@ -174,7 +175,7 @@ def _begin(cx: Context, new: Any, total: Any) -> Any:
     return xt.select(prompt, xt.scalar(0, "i64"), xt.sub(lengths, missing))
 
 
-def _turned(cx: Context, q: Any, k: Any, begin: Any) -> tuple[Any, Any]:
+def _turned(cx: Context, q: Value, k: Value, begin: Value) -> tuple[Any, Any]:
     places = convert(cx[9], "i64") if cx.has(9) else xt.add(begin, _count(xt.shape_of(q)[2]))
     cos, sin = (unsqueeze(xt.gather(cx[i], places, axis=0), [1]) for i in (7, 8))
     size, interleaved = cx.shape(7)[1] * 2, bool(cx.attr("rotary_interleaved", 0))
@@ -195,7 +196,7 @@ def _appended(cx: Context, i: int, x: Any, begin: Any, total: Any) -> Any:
     return xt.scatter_elements(cache, places, x, axis=2)
 
 
-def _attend_grouped(cx: Context, q: Any, k: Any, v: Any, begin: Any) -> Any:
+def _attend_grouped(cx: Context, q: Value, k: Value, v: Value, begin: Value) -> Value:
     rows, columns = xt.shape_of(q)[2], xt.shape_of(k)[2]
     window = cx.attr("local_window_size", -1)       # its own key counts
     mask = seen_keys(unsqueeze(begin, [2, 3]), rows, columns, max(window - 1, -1), 0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.quant import centered, scalar_or_vector, unpacked
@@ -25,7 +26,7 @@ def dynamic_quantize_matmul(cx: Context) -> Any:
 
 
 @onnx_op("MatMulIntegerToFloat", domain=MS)
-def matmul_integer_to_float(cx: Context) -> Any:
+def matmul_integer_to_float(cx: Context) -> Value:
     """Y = (A - a_zero_point) * (B - b_zero_point) * a_scale * b_scale + bias."""
     total = matmul(centered(cx[0], cx.optional(4), -2), centered(cx[1], cx.optional(5), -1))
     return _scaled(cx, total, cx[2], cx[3], 6)
@@ -38,7 +39,7 @@ def _scaled(cx: Context, total: Any, a_scale: Any, b_scale: Any, bias: int) -> A
 
 
 @onnx_op("GatherBlockQuantized", domain=MS)
-def gather_block_quantized(cx: Context) -> Any:
+def gather_block_quantized(cx: Context) -> Value:
     """Rows of a quantised table, then what they mean: only what is looked up is decoded."""
     axis, size = cx.axis("gather_axis", 0), cx.attr("block_size", 128)
     along = cx.axis("quantize_axis", 1)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -13,7 +12,7 @@ _DOMAIN = "ai.onnx.ml"
 
 
 @onnx_op("ArrayFeatureExtractor", domain=_DOMAIN)
-def array_feature_extractor(cx: Context) -> Any:
+def array_feature_extractor(cx: Context) -> Value:
     """The elements at the flat positions Y of the last dim; a vector becomes one row."""
     x, positions = cx[0], cx[1]
     count = 1
@@ -25,14 +24,14 @@ def array_feature_extractor(cx: Context) -> Any:
 
 
 @onnx_op("Binarizer", domain=_DOMAIN)
-def binarizer(cx: Context) -> Any:
+def binarizer(cx: Context) -> Value:
     """1 above the threshold, else 0."""
     x = cx[0]
     return convert(xt.compare(x, scalar(cx.attr("threshold", 0.0), x), direction="gt"), element(x))
 
 
 @onnx_op("Scaler", domain=_DOMAIN)
-def scaler(cx: Context) -> Any:
+def scaler(cx: Context) -> Value:
     """(x - offset) * scale, as f32."""
     x = convert(cx[0], "f32")
     offset, scale = (xt.constant(cx.attr(name), "f32") for name in ("offset", "scale"))

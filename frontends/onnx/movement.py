@@ -32,12 +32,12 @@ def gather_nd(cx: Context) -> Value:
 
 
 @onnx_op("Scatter", "ScatterElements")
-def scatter_elements(cx: Context) -> Any:
+def scatter_elements(cx: Context) -> Value:
     return xt.scatter_elements(cx[0], cx[1], cx[2], axis=cx.axis(), reduction=cx.attr("reduction", "none"))
 
 
 @onnx_op("ScatterND")
-def scatter_nd(cx: Context) -> Any:
+def scatter_nd(cx: Context) -> Value:
     return xt.scatter_nd(cx[0], cx[1], cx[2], reduction=cx.attr("reduction", "none"))
 
 
@@ -55,7 +55,7 @@ def nonzero(cx: Context) -> Value:
 
 
 @onnx_op("Compress")
-def compress(cx: Context) -> Any:
+def compress(cx: Context) -> Value:
     """A condition that is longer than the data counts as far as there is data, as in onnxruntime."""
     name = cx.graph.fresh_symbol(f"{cx.node.output[0]}_count")
     flat = cx.attr("axis") is None
@@ -80,7 +80,7 @@ def unique(cx: Context) -> Any:
 
 
 @onnx_op("OneHot")
-def one_hot(cx: Context) -> Any:
+def one_hot(cx: Context) -> Value:
     """output = OneHot(indices, depth, values, axis)."""
     indices = cx[0]
     rank = cx.rank(0) + 1
@@ -106,7 +106,7 @@ def _depth(cx: Context, axis: int) -> Dim:
 
 
 @onnx_op("ReverseSequence")
-def reverse_sequence(cx: Context) -> Any:
+def reverse_sequence(cx: Context) -> Value:
     """The first sequence_lens[b] elements of the time axis reversed, for each b of the batch axis."""
     batch, time = cx.attr("batch_axis", 1), cx.attr("time_axis", 0)
     x, shape = cx[0], cx.shape(0)
@@ -121,7 +121,7 @@ def reverse_sequence(cx: Context) -> Any:
 
 
 @onnx_op("TensorScatter")
-def tensor_scatter(cx: Context) -> Any:
+def tensor_scatter(cx: Context) -> Value:
     """Writes `update` into the cache along `axis` at write_indices[b], wrapping around in mode circular."""
     past, update = cx[0], cx[1]
     axis = cx.axis(default=-2)
@@ -138,7 +138,7 @@ def tensor_scatter(cx: Context) -> Any:
 
 
 @onnx_op("MaxUnpool")
-def max_unpool(cx: Context) -> Any:
+def max_unpool(cx: Context) -> Value:
     """Puts X's elements at flat positions I of zeros.
 
     The positions count in the shape that the attributes give. `output_shape` adds zeros behind it, as in ONNX's

@@ -14,7 +14,7 @@ from xcc.frontends.shared.norms import affine_by_channel, inverse_deviation, mom
 
 
 @onnx_op("Softmax", "LogSoftmax")
-def softmax_flat(cx: Context) -> Any:
+def softmax_flat(cx: Context) -> Value:
     """Before opset 13 the dims from `axis` on are one."""
     shape, axis = cx.shape(0), cx.axis(default=1)
     if axis == len(shape) - 1:
@@ -34,7 +34,7 @@ def _softmax(cx: Context, x: Value, axis: int) -> Value:
 
 
 @onnx_op("BatchNormalization")
-def batch_normalization(cx: Context) -> Any:
+def batch_normalization(cx: Context) -> Value:
     """Y = (X - mean) / sqrt(var + eps) * scale + B, as one multiply and one add by channel."""
     x = cx[0]
     eps = cx.attr("epsilon", 1e-5)
@@ -63,7 +63,7 @@ def _batch_normalization_training(cx: Context, x: Any, eps: float) -> Any:
 
 
 @onnx_op("InstanceNormalization")
-def instance_normalization(cx: Context) -> Any:
+def instance_normalization(cx: Context) -> Value:
     """Each channel of each sample on its own: group norm with a group a channel."""
     channels = cx.shape(0)[1]
     if not isinstance(channels, int):
@@ -72,19 +72,19 @@ def instance_normalization(cx: Context) -> Any:
 
 
 @onnx_op("GroupNormalization", since=18)
-def group_normalization_by_group(cx: Context) -> Any:
+def group_normalization_by_group(cx: Context) -> Value:
     """Opset 18: scale and bias have an entry a group."""
     channels, groups = cx.shape(0)[1], cx.attr("num_groups")
     each = symbolic.floordiv(channels, groups)
 
-    def spread(v: Any) -> Any:
+    def spread(v: Value) -> Any:
         return xt.reshape(xt.broadcast(xt.reshape(v, shape=(groups, 1)), shape=(groups, each)), shape=(channels,))
 
     return xt.group_norm(cx[0], spread(cx[1]), spread(cx[2]), groups=groups, eps=cx.attr("epsilon", 1e-5))
 
 
 @onnx_op("GroupNormalization", since=21)
-def group_normalization(cx: Context) -> Any:
+def group_normalization(cx: Context) -> Value:
     """Y = GroupNormalization(X, scale, bias, num_groups), computed in stash_type."""
     x = cx[0]
     wide = convert(x, "f32") if cx.attr("stash_type", 1) == 1 and element(x) in ("f16", "bf16") else x
@@ -119,7 +119,7 @@ def _normalized(cx: Context, x: Value, axes: tuple[int, ...], eps: float) -> Val
 
 @onnx_op("RMSNormalization", since=23)
 @onnx_op("SimplifiedLayerNormalization")
-def rms_normalization(cx: Context) -> Any:
+def rms_normalization(cx: Context) -> Value:
     """Y = X / sqrt(mean(X^2) + eps) * scale."""
     x = cx[0]
     axes = tuple(range(cx.axis(default=-1), cx.rank(0)))
@@ -130,13 +130,13 @@ def rms_normalization(cx: Context) -> Any:
 
 
 @onnx_op("LRN")
-def local_response(cx: Context) -> Any:
+def local_response(cx: Context) -> Value:
     return xt.lrn(cx[0], size=cx.attr("size"), alpha=cx.attr("alpha", 1e-4), beta=cx.attr("beta", 0.75),
                   bias=cx.attr("bias", 1.0))
 
 
 @onnx_op("LpNormalization")
-def lp_normalization(cx: Context) -> Any:
+def lp_normalization(cx: Context) -> Value:
     """x / |x|_p along `axis`; 0 where the norm is 0."""
     x, axis = cx[0], cx.axis(default=-1)
     if cx.attr("p", 2) == 1:
@@ -148,7 +148,7 @@ def lp_normalization(cx: Context) -> Any:
 
 
 @onnx_op("MeanVarianceNormalization")
-def mean_variance_normalization(cx: Context) -> Any:
+def mean_variance_normalization(cx: Context) -> Value:
     """(X - mean) / (sqrt(variance) + 1e-9) over `axes`."""
     x = cx[0]
     axes = tuple(cx.normal_axis(a) for a in cx.attr("axes", [0, 2, 3]))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape, Tensor
 from xcc.frontends.onnx.registry import onnx_op
@@ -17,12 +18,12 @@ from xcc.symbolic import Dim
 
 
 @onnx_op("Pad")
-def pad_attributes(cx: Context) -> Any:
+def pad_attributes(cx: Context) -> Value:
     return _pad(cx, tuple(cx.attr("pads")), cx.attr("value", 0.0), range(cx.rank(0)))
 
 
 @onnx_op("Pad", since=11)
-def pad_operands(cx: Context) -> Any:
+def pad_operands(cx: Context) -> Value:
     """output = Pad(data, pads, constant_value?, axes?; mode)."""
     axes = cx.static_ints(3) if cx.has(3) else tuple(range(cx.rank(0)))
     value = 0
@@ -68,12 +69,12 @@ def _grow(d: Dim) -> Dim:
     return 0 if isinstance(d, int) and d < 0 else d
 
 
-def _pad_with_value(cx: Context, pads: Shape, axes: Any) -> Any:
+def _pad_with_value(cx: Context, pads: Shape, axes: Any) -> Value:
     low, high = _sides(cx, pads, axes)
     return _pad_select(cx, low, high, xt.reshape(cx[2], shape=()))
 
 
-def _pad_select(cx: Context, low: Shape, high: Shape, value: Any) -> Any:
+def _pad_select(cx: Context, low: Shape, high: Shape, value: Value) -> Value:
     """Padding with a value that an attribute cannot hold: a padded mask selects it."""
     inside = xt.pad(full(cx.shape(0), True, "i1"), low=low, high=high, mode="constant", value=0.0)
     return xt.select(inside, xt.pad(cx[0], low=low, high=high, mode="constant", value=0.0), value)
@@ -96,7 +97,7 @@ def _cropped_shape(cx: Context, axes: list[int]) -> Shape:
     return cx.dims(1)
 
 
-def _center(cx: Context, x: Any, axis: int, wanted: Dim) -> Any:
+def _center(cx: Context, x: Value, axis: int, wanted: Dim) -> Value:
     """Padded, then cropped; where bounds of symbols do not tell which of the two it is, one adds or drops nothing."""
     shape = list(xt.shape_of(x))
     low: list[Dim] = [0] * len(shape)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.registry import onnx_op
@@ -20,7 +19,7 @@ def _window(cx: Context) -> tuple[Window, Shape]:
 
 
 @onnx_op("MaxPool")
-def max_pool(cx: Context) -> Any:
+def max_pool(cx: Context) -> Value:
     """Y, Indices? = MaxPool(X)."""
     w, high = _window(cx)
     if cx.wants(1):
@@ -30,27 +29,27 @@ def max_pool(cx: Context) -> Any:
 
 
 @onnx_op("AveragePool")
-def average_pool(cx: Context) -> Any:
+def average_pool(cx: Context) -> Value:
     """Sums over counts; padding counts with count_include_pad, what `pool_padding` adds never does."""
     w, high = _window(cx)
     return average(cx[0], w, high, bool(cx.attr("count_include_pad", 0)))
 
 
 @onnx_op("LpPool")
-def lp_pool(cx: Context) -> Any:
+def lp_pool(cx: Context) -> Value:
     """(sum |x|^p)^(1/p)."""
     x, p = cx[0], cx.attr("p", 2)
     w, high = _window(cx)
     return _root(pool(_power(x, p), "sum", w, high), p)
 
 
-def _power(x: Any, p: int) -> Any:
+def _power(x: Value, p: int) -> Value:
     if p == 1:
         return xt.abs(x)
     return xt.mul(x, x) if p == 2 else xt.pow(xt.abs(x), scalar(p, x))
 
 
-def _root(x: Any, p: int) -> Any:
+def _root(x: Value, p: int) -> Value:
     if p == 1:
         return x
     return xt.sqrt(x) if p == 2 else xt.pow(x, scalar(1 / p, x))
@@ -61,16 +60,16 @@ def _spatial(cx: Context) -> tuple[int, ...]:
 
 
 @onnx_op("GlobalAveragePool")
-def global_average_pool(cx: Context) -> Any:
+def global_average_pool(cx: Context) -> Value:
     return mean(cx[0], _spatial(cx))
 
 
 @onnx_op("GlobalMaxPool")
-def global_max_pool(cx: Context) -> Any:
+def global_max_pool(cx: Context) -> Value:
     return xt.reduce(cx[0], kind="max", axes=_spatial(cx), keepdims=True)
 
 
 @onnx_op("GlobalLpPool")
-def global_lp_pool(cx: Context) -> Any:
+def global_lp_pool(cx: Context) -> Value:
     p = cx.attr("p", 2)
     return _root(xt.reduce(_power(cx[0], p), kind="sum", axes=_spatial(cx), keepdims=True), p)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.quant import centered, quantize, requantized, scalar_or_vector
@@ -12,7 +13,7 @@ from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import mean, scalar
 
 
-def _dequantized(cx: Context, first: int) -> Any:
+def _dequantized(cx: Context, first: int) -> Value:
     """Operand `first` with its scale and zero point behind it, one of each."""
     zero = cx.optional(first + 2)
     return xt.dequantize(cx[first], scalar_or_vector(cx[first + 1]), None if zero is None else scalar_or_vector(zero),
@@ -20,19 +21,19 @@ def _dequantized(cx: Context, first: int) -> Any:
 
 
 @onnx_op("QLinearAdd", "QLinearMul", domain="com.microsoft")
-def qlinear_binary(cx: Context) -> Any:
+def qlinear_binary(cx: Context) -> Value:
     """C = requantised A + B or A * B."""
     x, y = _dequantized(cx, 0), _dequantized(cx, 3)
     out = xt.add(x, y) if cx.op == "QLinearAdd" else xt.mul(x, y)
     return quantize(cx, out, cx[6], cx.optional(7), cx.dtype(0))
 
 
-def _average(cx: Context, x: Any) -> Any:
+def _average(cx: Context, x: Value) -> Value:
     rank = len(cx.shape(0))
     return mean(x, tuple(range(1, rank - 1)) if cx.attr("channels_last", 0) else tuple(range(2, rank)), keepdims=True)
 
 
-def _leaky(cx: Context, x: Any) -> Any:
+def _leaky(cx: Context, x: Value) -> Value:
     return xt.select(xt.compare(x, scalar(0, x), direction="lt"), xt.mul(x, scalar(cx.attr("alpha", 0.01), x)), x)
 
 
@@ -41,20 +42,20 @@ _UNARY: dict[str, Callable[[Context, Any], Any]] = {
 
 
 @onnx_op(*_UNARY, domain="com.microsoft")
-def qlinear_unary(cx: Context) -> Any:
+def qlinear_unary(cx: Context) -> Value:
     """Y = requantised f(X); inputs X, X_scale, X_zero_point, Y_scale, Y_zero_point."""
     return quantize(cx, _UNARY[cx.op](cx, _dequantized(cx, 0)), cx[3], cx.optional(4), cx.dtype(0))
 
 
 @onnx_op("QLinearConcat", domain="com.microsoft")
-def qlinear_concat(cx: Context) -> Any:
+def qlinear_concat(cx: Context) -> Value:
     """Y_scale, Y_zero_point, then (X, scale, zero point) for each part."""
     parts = [_dequantized(cx, i) for i in range(2, len(cx.inputs), 3)]
     return quantize(cx, xt.concatenate(*parts, axis=cx.attr("axis")), cx[0], cx[1], cx.dtype(2))
 
 
 @onnx_op("QGemm", domain="com.microsoft")
-def qgemm(cx: Context) -> Any:
+def qgemm(cx: Context) -> Value:
     """Y = alpha * (A' - a_zp)(B' - b_zp) * scales + C in sums of integers; f32 where no Y_scale is given."""
     a, b = centered(cx[0], cx.optional(2)), centered(cx[3], cx.optional(5), 0 if cx.attr("transB", 0) else 1)
     total = xt.dot_general(a, b, lhs_contract=(0 if cx.attr("transA", 0) else 1,),

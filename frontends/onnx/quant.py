@@ -18,19 +18,19 @@ from xcc.frontends.shared.helpers import along, convert, element, rank_of, scala
 from xcc.frontends.shared.products import matmul
 
 
-def _axis(cx: Context, scale: Any) -> int:
+def _axis(cx: Context, scale: Value) -> int:
     """The quantised axis; -1 for one scale for all."""
     return cx.axis(default=1) if rank_of(scale) and xt.shape_of(scale) != (1,) and cx.rank(0) else -1
 
 
-def scalar_or_vector(x: Any) -> Any:
+def scalar_or_vector(x: Value) -> Value:
     """One scale for all is rank 0."""
     return xt.reshape(x, shape=()) if rank_of(x) == 1 and xt.shape_of(x) == (1,) else x
 
 
 @onnx_op("QuantizeLinear")
 @onnx_op("QuantizeLinear", domain="com.microsoft")
-def quantize_linear(cx: Context) -> Any:
+def quantize_linear(cx: Context) -> Value:
     """y = saturate(round(x / y_scale) + y_zero_point)."""
     number = cx.attr("output_dtype", 0)
     target = from_onnx(number) if number else cx.dtype(2) if cx.has(2) else np.dtype(np.uint8)
@@ -46,7 +46,7 @@ def quantize(cx: Context, x: Any, scale: Any, zero: Any, target: Any) -> Any:
 
 @onnx_op("DequantizeLinear")
 @onnx_op("DequantizeLinear", domain="com.microsoft")
-def dequantize_linear(cx: Context) -> Any:
+def dequantize_linear(cx: Context) -> Value:
     """y = (x - x_zero_point) * x_scale."""
     scale = cx[1]
     zero = cx.optional(2)
@@ -63,7 +63,7 @@ def dynamic_quantize_linear(cx: Context) -> Any:
     return tuple(xt.dynamic_quantize(cx[0]))
 
 
-def centered(x: Value, zero: Any, axis: int = -1) -> Value:
+def centered(x: Value, zero: Value, axis: int = -1) -> Value:
     """x - zero point, in i32; a vector of zero points lies along `axis`."""
     wide = convert(x, "i32")
     if zero is None:
@@ -83,7 +83,7 @@ def matmul_integer(cx: Context) -> Value:
 
 
 @onnx_op("ConvInteger")
-def conv_integer(cx: Context) -> Any:
+def conv_integer(cx: Context) -> Value:
     """y = Conv(x - x_zero_point, w - w_zero_point) in i32."""
     return convolve(cx, centered(cx[0], cx.optional(2)), centered(cx[1], cx.optional(3), 0))
 
@@ -101,7 +101,7 @@ def requantized(cx: Context, total: Any, factor: Any, point: int, target: Any) -
 
 
 @onnx_op("QLinearMatMul")
-def qlinear_matmul(cx: Context) -> Any:
+def qlinear_matmul(cx: Context) -> Value:
     """y = requantised (a - a_zp)(b - b_zp) * a_scale * b_scale / y_scale."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale = (cx[i] for i in range(7))
     total = matmul(centered(a, a_zero, -2), centered(b, b_zero, -1))
@@ -112,7 +112,7 @@ def qlinear_matmul(cx: Context) -> Any:
 
 
 @onnx_op("QLinearConv")
-def qlinear_conv(cx: Context) -> Any:
+def qlinear_conv(cx: Context) -> Value:
     """y = requantised Conv(x - x_zp, w - w_zp) + B."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale = (cx[i] for i in range(7))
     total = convolve(cx, centered(x, x_zero), centered(w, w_zero, 0))
@@ -126,7 +126,7 @@ def qlinear_conv(cx: Context) -> Any:
 
 
 @onnx_op("MatMulNBits", domain="com.microsoft")
-def matmul_n_bits(cx: Context) -> Any:
+def matmul_n_bits(cx: Context) -> Value:
     """Y = A * dequantised(B)': B [n, blocks, block*bits/8] packs `bits`-wide numbers with a scale for each block."""
     a, packed, scales = cx[0], cx[1], cx[2]
     k, n, bits, size = (int(cx.attr(v)) for v in ("K", "N", "bits", "block_size"))
@@ -152,7 +152,7 @@ def matmul_n_bits(cx: Context) -> Any:
     return xt.add(out, cx[5]) if cx.has(5) else out
 
 
-def unpacked(x: Any, size: Any, kind: str) -> Any:
+def unpacked(x: Value, size: Any, kind: str) -> Value:
     """The first `size` numbers of each row (last axis) of bytes."""
     last = rank_of(x) - 1
     row = size if kind == "ui8" else symbolic.ceildiv(size, 2)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.element_types import from_onnx
@@ -22,7 +23,7 @@ def _seed(cx: Context) -> int:
     return int(np.float32(seed).view(np.int32))
 
 
-def _result(cx: Context, shape: Shape, fallback: Any) -> Any:
+def _result(cx: Context, shape: Shape, fallback: Any) -> Value:
     number = cx.attr("dtype")
     dtype = from_onnx(number) if number else fallback
     if "Normal" in cx.op:
@@ -35,17 +36,17 @@ def _result(cx: Context, shape: Shape, fallback: Any) -> Any:
 
 
 @onnx_op("RandomNormal", "RandomUniform")
-def random_of_shape(cx: Context) -> Any:
+def random_of_shape(cx: Context) -> Value:
     return _result(cx, tuple(cx.attr("shape")), np.dtype(np.float32))
 
 
 @onnx_op("RandomNormalLike", "RandomUniformLike")
-def random_like(cx: Context) -> Any:
+def random_like(cx: Context) -> Value:
     return _result(cx, cx.shape(0), cx.dtype(0))
 
 
 @onnx_op("Bernoulli")
-def bernoulli(cx: Context) -> Any:
+def bernoulli(cx: Context) -> Value:
     """1 with the probability given by each element."""
     x = cx[0]
     dtype = from_onnx(cx.attr("dtype")) if cx.attr("dtype") else cx.dtype(0)
@@ -54,7 +55,7 @@ def bernoulli(cx: Context) -> Any:
 
 
 @onnx_op("Multinomial")
-def multinomial(cx: Context) -> Any:
+def multinomial(cx: Context) -> Value:
     """Samples of the distribution with unnormalised log-probabilities, by the Gumbel maximum."""
     x = convert(cx[0], "f32")
     batch, classes = cx.shape(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -31,7 +32,7 @@ def _parameters(names: tuple[str, ...], given: Any, defaults: dict[str, float]) 
     return tuple(left.pop(0) if n in defaults and left else defaults.get(n, 0.0) for n in names)
 
 
-def _time_first(cx: Context, x: Any) -> Any:
+def _time_first(cx: Context, x: Value) -> Value:
     """`layout` 1 puts the batch first: X, and the states."""
     return xt.transpose(x, perm=(1, 0, 2)) if x is not None and cx.attr("layout", 0) else x
 

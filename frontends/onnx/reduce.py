@@ -20,19 +20,19 @@ _NAMES = (*_KINDS, "ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceLog
 
 @onnx_op(*(n for n in _NAMES if n != "ReduceSum"))
 @onnx_op("ReduceSum")
-def reduce_attributes(cx: Context) -> Any:
+def reduce_attributes(cx: Context) -> Value:
     """reduced = Reduce*(data, axes, keepdims), axes as an attribute."""
     return _reduce(cx, cx.attr("axes"))
 
 
 @onnx_op(*(n for n in _NAMES if n != "ReduceSum"), since=18)
 @onnx_op("ReduceSum", since=13)
-def reduce_operands(cx: Context) -> Any:
+def reduce_operands(cx: Context) -> Value:
     """reduced = Reduce*(data, axes?, keepdims, noop_with_empty_axes)."""
     return _reduce(cx, cx.static_ints(1) if cx.has(1) and cx.shape(1) != (0,) else None)
 
 
-def _reduce(cx: Context, axes: Any) -> Any:
+def _reduce(cx: Context, axes: Any) -> Value:
     x = cx[0]
     if not axes:
         if cx.attr("noop_with_empty_axes", 0):
@@ -76,13 +76,13 @@ def _boolean(over: Any, kind: str, x: Value) -> Value:
     return over(kind, x)
 
 
-def _square_root(x: Any, cx: Context) -> Any:
+def _square_root(x: Value, cx: Context) -> Value:
     if is_floating(cx.dtype(0)):
         return xt.sqrt(x)
     return convert(xt.sqrt(convert(x, "f64")), element(x))
 
 
-def _point(cx: Context, x: Any) -> Any:
+def _point(cx: Context, x: Value) -> Value:
     """With noop_with_empty_axes only the element-wise part of the op happens."""
     if cx.op in ("ReduceL1", "ReduceL2"):
         return xt.abs(x)
@@ -91,7 +91,7 @@ def _point(cx: Context, x: Any) -> Any:
     return xt.mul(x, x) if cx.op == "ReduceSumSquare" else x
 
 
-def _log_sum_exp(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _log_sum_exp(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     """max + log(sum(exp(x - max))), which neither overflows nor gives NaN for infinite maxima."""
     top = xt.reduce(x, kind="max", axes=axes, keepdims=True)
     finite = xt.select(xt.is_finite(top), top, scalar(0, top))
@@ -102,7 +102,7 @@ def _log_sum_exp(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
 
 
 @onnx_op("ArgMax", "ArgMin")
-def arg_reduce(cx: Context) -> Any:
+def arg_reduce(cx: Context) -> Value:
     return xt.arg_reduce(cx[0], kind=cx.op.lower(), axis=cx.axis(), keepdims=bool(cx.attr("keepdims", 1)),
                          select_last=bool(cx.attr("select_last_index", 0)))
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Value, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.resize import symbolic_form
 from xcc.frontends.onnx.context import Context, Shape
@@ -27,22 +28,22 @@ def _scaled(cx: Context, size: Dim, scale: Any) -> Dim:
 
 
 @onnx_op("Upsample")
-def upsample_attribute(cx: Context) -> Any:
+def upsample_attribute(cx: Context) -> Value:
     return _upsample(cx, cx.attr("scales"))
 
 
 @onnx_op("Upsample", since=9)
-def upsample_operand(cx: Context) -> Any:
+def upsample_operand(cx: Context) -> Value:
     return _upsample(cx, cx.const(1).tolist())
 
 
 @onnx_op("Resize", since=10)
-def resize_by_scales(cx: Context) -> Any:
+def resize_by_scales(cx: Context) -> Value:
     """Opset 10: Y = Resize(X, scales), coordinates asymmetric."""
     return _upsample(cx, cx.const(1).tolist())
 
 
-def _upsample(cx: Context, scales: list[float]) -> Any:
+def _upsample(cx: Context, scales: list[float]) -> Value:
     mode = cx.attr("mode", "nearest")
     shape = tuple(_scaled(cx, n, s) for n, s in zip(cx.shape(0), scales, strict=True))
     return xt.resize_(cx[0], shape=shape, mode="linear" if mode == "bilinear" else mode, coordinate="asymmetric",
@@ -65,7 +66,7 @@ def resize(cx: Context) -> Any:
                   antialias=bool(cx.attr("antialias", 0)), scales=scales, **extra)
     for axis in range(rank):
         pair = (cx.shape(0)[axis], shape[axis])
-        if not symbolic.is_static(pair) and pair[0] != pair[1] and not symbolic_form(xt.attrs_of(y.owner)):
+        if not symbolic.is_static(pair) and pair[0] != pair[1] and not symbolic_form(xt.attrs_of(owner_op(y))):
             cx.fail(f"dim {axis} of {pair[0]} elements, resized to {pair[1]}: where sizes are known at run time only, "
                     "there is no crop; fix the dim (--dim)")
     return y
@@ -90,7 +91,7 @@ def _target(cx: Context, axes: list[int]) -> tuple[Shape, tuple[float, ...] | No
     return tuple(shape), tuple(scales)
 
 
-def _symbolic_scale(cx: Context, n: Dim, scale: Any) -> Dim:
+def _symbolic_scale(cx: Context, n: Dim, scale: Value) -> Dim:
     if isinstance(scale, Ratio):
         return symbolic.floordiv(scale.top * n, scale.bottom)
     return _scaled(cx, n, scale) if not isinstance(scale, symbolic.Expr) else n * scale
@@ -123,7 +124,7 @@ def _roi(cx: Context, axes: list[int]) -> tuple[float, ...]:
 
 
 @onnx_op("GridSample", since=16)
-def grid_sample(cx: Context) -> Any:
+def grid_sample(cx: Context) -> Value:
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(cx.attr("mode", "linear"), cx.attr("mode", "linear"))
     return xt.grid_sample(cx[0], cx[1], mode=mode, padding=cx.attr("padding_mode", "zeros"),
                           align_corners=bool(cx.attr("align_corners", 0)))

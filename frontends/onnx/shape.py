@@ -69,7 +69,7 @@ def _text(shape: Shape | list[Dim]) -> str:
 
 
 @onnx_op("Flatten")
-def flatten(cx: Context) -> Any:
+def flatten(cx: Context) -> Value:
     """output = Flatten(input, axis): two dims."""
     rank = cx.rank(0)
     axis = cx.attr("axis", 1)
@@ -81,16 +81,16 @@ def flatten(cx: Context) -> Any:
 
 
 @onnx_op("Squeeze")
-def squeeze_attribute(cx: Context) -> Any:
+def squeeze_attribute(cx: Context) -> Value:
     return _squeeze(cx, cx.attr("axes"))
 
 
 @onnx_op("Squeeze", since=13)
-def squeeze_operand(cx: Context) -> Any:
+def squeeze_operand(cx: Context) -> Value:
     return _squeeze(cx, cx.static_ints(1) if cx.has(1) else None)
 
 
-def _squeeze(cx: Context, axes: Any) -> Any:
+def _squeeze(cx: Context, axes: Any) -> Value:
     shape = cx.shape(0)
     if axes is None:
         axes = [i for i, d in enumerate(shape) if d == 1 or (isinstance(d, Expr) and cx.graph.model.sizes.is_single(d))]
@@ -102,7 +102,7 @@ def _squeeze(cx: Context, axes: Any) -> Any:
 
 
 @onnx_op("Unsqueeze")
-def unsqueeze_attribute(cx: Context) -> Any:
+def unsqueeze_attribute(cx: Context) -> Value:
     return _unsqueeze(cx, cx.attr("axes"))
 
 
@@ -111,7 +111,7 @@ def unsqueeze_operand(cx: Context) -> Value:
     return _unsqueeze(cx, cx.static_ints(1))
 
 
-def _unsqueeze(cx: Context, axes: Any) -> Any:
+def _unsqueeze(cx: Context, axes: Any) -> Value:
     rank = cx.rank(0) + len(axes)
     axes = [cx.normal_axis(a, rank) for a in axes]
     if len(set(axes)) != len(axes):
@@ -151,7 +151,7 @@ def _both_ways(cx: Context, old: Dim, wanted: Dim) -> Dim:
 
 
 @onnx_op("Tile")
-def tile(cx: Context) -> Any:
+def tile(cx: Context) -> Value:
     """output = Tile(input, repeats), as broadcast and reshape."""
     x, shape = cx[0], cx.shape(0)
     if cx.tensor(1).data is None and cx.declared() is not None:
@@ -225,7 +225,7 @@ def size(cx: Context) -> Any:
 
 
 @onnx_op("DepthToSpace")
-def depth_to_space(cx: Context) -> Any:
+def depth_to_space(cx: Context) -> Value:
     """[n, c*b*b, h, w] -> [n, c, h*b, w*b]; mode DCR or CRD says where the block dims are in c."""
     b = cx.attr("blocksize")
     n, c, h, w = cx.shape(0)
@@ -238,7 +238,7 @@ def depth_to_space(cx: Context) -> Any:
 
 
 @onnx_op("SpaceToDepth")
-def space_to_depth(cx: Context) -> Any:
+def space_to_depth(cx: Context) -> Value:
     """[n, c, h, w] -> [n, b*b*c, h/b, w/b]."""
     b = cx.attr("blocksize")
     n, c, h, w = cx.shape(0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.elementary import log10, power
 from xcc.frontends.onnx.context import Context
@@ -17,17 +18,17 @@ from xcc.symbolic import Dim
 
 
 @onnx_op("DFT", since=17)
-def dft_attribute(cx: Context) -> Any:
+def dft_attribute(cx: Context) -> Value:
     return _dft(cx, cx.axis(default=1))
 
 
 @onnx_op("DFT", since=20)
-def dft_operand(cx: Context) -> Any:
+def dft_operand(cx: Context) -> Value:
     """output = DFT(input, dft_length?, axis?; inverse, onesided)."""
     return _dft(cx, cx.normal_axis(cx.static_ints(2)[0] if cx.has(2) else -2))
 
 
-def _dft(cx: Context, axis: int) -> Any:
+def _dft(cx: Context, axis: int) -> Value:
     x, inverse, onesided = cx[0], bool(cx.attr("inverse", 0)), bool(cx.attr("onesided", 0))
     length = _number(cx, cx.dims(1)[0] if cx.has(1) else cx.shape(0)[axis])
     if inverse and onesided:
@@ -42,7 +43,7 @@ def _number(cx: Context, length: Dim) -> int:
     return length
 
 
-def _real_inverse(cx: Context, x: Any, axis: int, length: Dim) -> Any:
+def _real_inverse(cx: Context, x: Value, axis: int, length: Dim) -> Value:
     """The half spectrum completed by symmetry, transformed back; the real part is the result."""
     if not cx.has(1):
         length = (xt.shape_of(x)[axis] - 1) * 2
@@ -55,7 +56,7 @@ def _real_inverse(cx: Context, x: Any, axis: int, length: Dim) -> Any:
     return slice_axis(whole, last, 0, 1)
 
 
-def _complex(x: Any) -> Any:
+def _complex(x: Value) -> Value:
     """[..., 1] gets a zero imaginary part."""
     shape = xt.shape_of(x)
     if shape[-1] == 2:
@@ -63,7 +64,7 @@ def _complex(x: Any) -> Any:
     return xt.pad(x, low=(0,) * len(shape), high=(*[0] * (len(shape) - 1), 1))
 
 
-def _sized(x: Any, axis: int, length: Dim) -> Any:
+def _sized(x: Value, axis: int, length: Dim) -> Value:
     """Cut or padded with zeros to `length`."""
     size = xt.shape_of(x)[axis]
     if size == length:
@@ -74,7 +75,7 @@ def _sized(x: Any, axis: int, length: Dim) -> Any:
 
 
 @onnx_op("STFT", since=17)
-def stft(cx: Context) -> Any:
+def stft(cx: Context) -> Value:
     """output [batch, frames, bins, 2] = STFT(signal, frame_step, window?, frame_length?; onesided)."""
     x = cx[0]
     step = cx.static_ints(1)[0]
@@ -92,7 +93,7 @@ def stft(cx: Context) -> Any:
 
 
 @onnx_op("HannWindow", "HammingWindow", "BlackmanWindow", since=17)
-def window(cx: Context) -> Any:
+def window(cx: Context) -> Value:
     """Sums of cosines over `size` points; a periodic window has one point more, left out."""
     size = cx.dims(0)[0] if cx.tensor(0).data is not None else (cx.declared() or cx.dims(0))[0]
     dtype = from_onnx(cx.attr("output_datatype", 1))

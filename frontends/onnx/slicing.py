@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.bounds import Undecided, interval, sign
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context, Shape
@@ -19,13 +20,13 @@ _FAR = 1 << 30      # ends from here on mean all that there is
 
 
 @onnx_op("Slice")
-def slice_attributes(cx: Context) -> Any:
+def slice_attributes(cx: Context) -> Value:
     starts = cx.attr("starts")
     return _slice(cx, starts, cx.attr("ends"), cx.attr("axes", range(len(starts))), [1] * len(starts))
 
 
 @onnx_op("Slice", since=10)
-def slice_operands(cx: Context) -> Any:
+def slice_operands(cx: Context) -> Value:
     """output = Slice(data, starts, ends, axes?, steps?)."""
     count = cx.shape(1)[0]
     if not isinstance(count, int):
@@ -38,7 +39,7 @@ def slice_operands(cx: Context) -> Any:
     return _slice(cx, cx.dims(1), cx.dims(2), axes, steps)
 
 
-def _slice(cx: Context, starts: Any, ends: Any, axes: Any, steps: Any) -> Any:
+def _slice(cx: Context, starts: Any, ends: Any, axes: Any, steps: Any) -> Value:
     x, shape = cx[0], cx.shape(0)
     low: list[Dim] = [0] * len(shape)
     high: list[Dim] = list(shape)
@@ -126,7 +127,7 @@ def _at_most(cx: Context, value: Dim, high: Dim) -> Dim:
     return value if s > 0 or value == high else high
 
 
-def _runtime_slice(cx: Context, axes: tuple[int, ...], sizes: Shape) -> Any:
+def _runtime_slice(cx: Context, axes: tuple[int, ...], sizes: Shape) -> Value:
     """Starts known only at run time: a box of `sizes`, which the model declares."""
     starts: list[Any] = [xt.scalar(0, "i64")] * cx.rank(0)
     given = convert(cx[1], "i64")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -13,12 +13,12 @@ from xcc.frontends.shared.helpers import along, convert, element
 
 
 @onnx_op("TopK")
-def top_k_attribute(cx: Context) -> Any:
+def top_k_attribute(cx: Context) -> Value:
     return xt.top_k(cx[0], k=cx.attr("k"), axis=cx.axis(default=-1), largest=True)
 
 
 @onnx_op("TopK", since=10)
-def top_k_operand(cx: Context) -> Any:
+def top_k_operand(cx: Context) -> Value:
     """Values, Indices = TopK(X, K, axis, largest, sorted)."""
     axis = cx.axis(default=-1)
     declared = cx.declared()
@@ -27,7 +27,7 @@ def top_k_operand(cx: Context) -> Any:
 
 
 @onnx_op("Hardmax")
-def hardmax_flat(cx: Context) -> Any:
+def hardmax_flat(cx: Context) -> Value:
     """Before opset 13 the dims from `axis` on are one."""
     shape, axis = cx.shape(0), cx.axis(default=1)
     flat = xt.reshape(cx[0], shape=(symbolic.product(shape[:axis]), symbolic.product(shape[axis:])))
@@ -35,12 +35,12 @@ def hardmax_flat(cx: Context) -> Any:
 
 
 @onnx_op("Hardmax", since=13)
-def hardmax(cx: Context) -> Any:
+def hardmax(cx: Context) -> Value:
     """1 at the first maximum along `axis`, 0 elsewhere."""
     return _hardmax(cx, cx[0], cx.axis(default=-1))
 
 
-def _hardmax(cx: Context, x: Any, axis: int) -> Any:
+def _hardmax(cx: Context, x: Value, axis: int) -> Value:
     shape = xt.shape_of(x)
     never_empty = x
     if not cx.graph.model.sizes.has_one(shape[axis]):

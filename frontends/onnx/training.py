@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -22,7 +23,7 @@ def _interleaved(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(v for column in zip(*rows, strict=True) for v in column)
 
 
-def _regularised(cx: Context, gradient: Any, x: Any) -> Any:
+def _regularised(cx: Context, gradient: Any, x: Value) -> Value:
     return xt.add(gradient, xt.mul(x, scalar(cx.attr("norm_coefficient", 0.0), x)))
 
 
@@ -57,7 +58,7 @@ def adam(cx: Context) -> Any:
     return _interleaved(rows)
 
 
-def _corrected(cx: Context, x: Any, alpha: float, beta: float) -> Any:
+def _corrected(cx: Context, x: Value, alpha: float, beta: float) -> Value:
     """The rate with the correction of the means' start, after the first step."""
     rate, steps = convert(cx[0], element(x)), convert(cx[1], element(x))
     one = scalar(1, x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
@@ -12,7 +13,7 @@ from xcc.symbolic import product
 
 
 @onnx_op("RoiAlign", since=10)
-def roi_align(cx: Context) -> Any:
+def roi_align(cx: Context) -> Value:
     """Y = RoiAlign(X, rois, batch_indices); before opset 16 coordinates are not shifted by half a pixel."""
     shifted = cx.opset >= 16 and cx.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     return xt.roi_align(cx[0], cx[1], cx[2], mode=cx.attr("mode", "avg"),
@@ -22,7 +23,7 @@ def roi_align(cx: Context) -> Any:
 
 
 @onnx_op("AffineGrid", since=20)
-def affine_grid(cx: Context) -> Any:
+def affine_grid(cx: Context) -> Value:
     """grid = AffineGrid(theta, size; align_corners): theta [N, k, k + 1] times positions of the k spatial dims, from -1
     to 1, the innermost first, and 1. (The schema's own body does not take a batch of 1.)"""
     declared = cx.declared() if cx.tensor(1).data is None else None
@@ -81,7 +82,7 @@ def _threshold(cx: Context, i: int, default: Any, kind: str) -> Any:
     return None if default is None else xt.scalar(default, kind)
 
 
-def _corners(boxes: Any, centered: int) -> Any:
+def _corners(boxes: Any, centered: int) -> Value:
     """[..., 4] as y1, x1, y2, x2 with y1 <= y2 and x1 <= x2."""
     a, b, c, d = (slice_axis(boxes, 2, i, i + 1) for i in range(4))
     if centered:  # x, y, width, height
@@ -90,7 +91,7 @@ def _corners(boxes: Any, centered: int) -> Any:
     return xt.concatenate(xt.minimum(a, c), xt.minimum(b, d), xt.maximum(a, c), xt.maximum(b, d), axis=2)
 
 
-def _overlaps(boxes: Any) -> Any:
+def _overlaps(boxes: Any) -> Value:
     """Intersection over union of all pairs: [batch, classes, n, 4] -> [batch, classes, n, n]."""
     y1, x1, y2, x2 = (squeeze(slice_axis(boxes, 3, i, i + 1), [3]) for i in range(4))
     zero = scalar(0, y1)

@@ -12,13 +12,13 @@ from xcc.frontends.shared.helpers import along, rank_of
 from xcc.frontends.shared.windows import Shape, Window
 
 
-def add_bias(x: Any, bias: Any) -> Any:
+def add_bias(x: Value, bias: Value) -> Value:
     """x [N, C, ...] + bias [C]."""
     return xt.add(x, along(bias, 1, rank_of(x)))
 
 
-def transposed(x: Any, w: Any, begin: Shape, end: Shape, strides: tuple[int, ...], dilations: tuple[int, ...],
-               groups: int, dtype: str | None = None) -> Any:
+def transposed(x: Value, w: Value, begin: Shape, end: Shape, strides: tuple[int, ...], dilations: tuple[int, ...],
+               groups: int, dtype: str | None = None) -> Value:
     """The transposed convolution with w [C, M/groups, kernel...]: one of the spread input with the flipped filter.
 
     `begin` and `end` elements are cut from the full result; a negative number appends zeros. `dtype` is the result's
@@ -31,7 +31,7 @@ def transposed(x: Any, w: Any, begin: Shape, end: Shape, strides: tuple[int, ...
                           rhs_dilation=dilations, groups=groups, dtype=dtype)
 
 
-def _transposed_filter(w: Any, groups: int) -> Any:
+def _transposed_filter(w: Value, groups: int) -> Value:
     """[C, M/groups, kernel...] -> [M, C/groups, kernel...], flipped."""
     c, m, *kernel = xt.shape_of(w)
     flipped = xt.reverse(w, axes=tuple(range(2, 2 + len(kernel))))
@@ -40,8 +40,8 @@ def _transposed_filter(w: Any, groups: int) -> Any:
     return xt.reshape(swapped, shape=(m * groups, symbolic.floordiv(c, groups), *kernel))
 
 
-def input_gradient(grad: Any, w: Any, shape: Shape, low: Shape, strides: tuple[int, ...], dilations: tuple[int, ...],
-                   groups: int) -> Any:
+def input_gradient(grad: Any, w: Value, shape: Shape, low: Shape, strides: tuple[int, ...], dilations: tuple[int, ...],
+                   groups: int) -> Value:
     """What a convolution by w [O, I/groups, ...] with padding `low` at the front gives its input of spatial `shape`."""
     spans = Window(tuple(xt.shape_of(w)[2:]), strides, dilations, low, low).spans()
     outs = xt.shape_of(grad)[2:]
@@ -49,8 +49,8 @@ def input_gradient(grad: Any, w: Any, shape: Shape, low: Shape, strides: tuple[i
     return transposed(grad, w, low, end, strides, dilations, groups)
 
 
-def filter_gradient(x: Any, grad: Any, kernel: Shape, low: Shape, strides: tuple[int, ...],
-                    dilations: tuple[int, ...], groups: int) -> Any:
+def filter_gradient(x: Value, grad: Any, kernel: Shape, low: Shape, strides: tuple[int, ...],
+                    dilations: tuple[int, ...], groups: int) -> Value:
     """What a convolution of x [N, I, ...] gives its filter, [O, I/groups, kernel...]: x with grad as the filter.
 
     The batch is what is summed over; strides and dilations change places. A filter of one pixel is a matrix.

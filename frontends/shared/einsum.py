@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.diagnostics import Misfit, UserError
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import rank_of, squeeze
@@ -13,7 +14,7 @@ from xcc.symbolic import Dim
 Term = tuple[str, ...]
 
 
-def einsum(equation: str, operands: list[Any]) -> Any:
+def einsum(equation: str, operands: list[Any]) -> Value:
     """The Einstein sum `equation` of `operands`; UserError where it is malformed."""
     inputs, output = parse(equation, [rank_of(x) for x in operands])
     terms = list(zip(inputs, operands, strict=True))
@@ -49,7 +50,7 @@ def _letters(part: str, own: int, wide: int) -> Term:
     return (*before, *middle, *after)
 
 
-def _diagonal(letters: Term, x: Any) -> tuple[Term, Any]:
+def _diagonal(letters: Term, x: Value) -> tuple[Term, Any]:
     """Repeated letters of one operand: only the diagonal stays."""
     for letter in set(letters):
         while letters.count(letter) > 1:
@@ -72,7 +73,7 @@ def _sum(letters: Term, x: Any, keep: set[str]) -> tuple[Term, Any]:
     return tuple(letter for letter in letters if letter in keep), x
 
 
-def _pair(ta: Term, a: Any, tb: Term, b: Any, needed: set[str]) -> tuple[Term, Any]:
+def _pair(ta: Term, a: Value, tb: Term, b: Value, needed: set[str]) -> tuple[Term, Any]:
     ta, a = _drop_ones(ta, a, tb, b)
     tb, b = _drop_ones(tb, b, ta, a)
     ta, a = _sum(ta, a, needed | set(tb))
@@ -86,7 +87,7 @@ def _pair(ta: Term, a: Any, tb: Term, b: Any, needed: set[str]) -> tuple[Term, A
     return (*batch, *(x for x in ta if x not in common), *(x for x in tb if x not in common)), out
 
 
-def _drop_ones(ta: Term, a: Any, tb: Term, b: Any) -> tuple[Term, Any]:
+def _drop_ones(ta: Term, a: Value, tb: Term, b: Value) -> tuple[Term, Any]:
     """A dim of 1 that the other operand stretches is left to it."""
     shape, other = xt.shape_of(a), xt.shape_of(b)
     gone = [i for i, x in enumerate(ta) if shape[i] == 1 and x in tb and other[tb.index(x)] != 1]
@@ -95,7 +96,7 @@ def _drop_ones(ta: Term, a: Any, tb: Term, b: Any) -> tuple[Term, Any]:
     return tuple(x for i, x in enumerate(ta) if i not in gone), squeeze(a, gone)
 
 
-def _finish(letters: Term, x: Any, output: Term) -> Any:
+def _finish(letters: Term, x: Value, output: Term) -> Value:
     letters, x = _sum(letters, x, set(output))
     perm = tuple(letters.index(letter) for letter in output)
     return x if perm == tuple(range(len(perm))) else xt.transpose(x, perm=perm)

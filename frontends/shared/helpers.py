@@ -46,13 +46,13 @@ def unsqueeze(x: Value, axes: Sequence[int]) -> Value:
     return xt.reshape(x, shape=tuple(shape))
 
 
-def squeeze(x: Any, axes: Sequence[int]) -> Any:
+def squeeze(x: Value, axes: Sequence[int]) -> Value:
     """The dims `axes` dropped; they have one element."""
     shape = [d for i, d in enumerate(xt.shape_of(x)) if i not in axes]
     return xt.reshape(x, shape=tuple(shape))
 
 
-def along(x: Any, axis: int, rank: int) -> Any:
+def along(x: Value, axis: int, rank: int) -> Value:
     """A vector with dims of 1 around it, so that it lies along `axis` of a tensor of `rank`."""
     shape: list[Dim] = [1] * rank
     shape[axis] = xt.shape_of(x)[0]
@@ -72,7 +72,7 @@ def dim_scalar(value: Dim, dtype: str) -> Value:
     return convert(xt.dim(value=value), name)
 
 
-def mean(x: Any, axes: Sequence[int], keepdims: bool = True) -> Any:
+def mean(x: Value, axes: Sequence[int], keepdims: bool = True) -> Value:
     return xt.div(xt.reduce(x, kind="sum", axes=tuple(axes), keepdims=keepdims), count(x, axes, element(x)))
 
 
@@ -98,6 +98,6 @@ def relu(x: Value) -> Value:
     return xt.maximum(x, scalar(0, x))
 
 
-def clip(x: Any, low: float, high: float) -> Any:
+def clip(x: Value, low: float, high: float) -> Value:
     return xt.minimum(xt.maximum(x, scalar(low, x)), scalar(high, x))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import element, scalar, squeeze, unsqueeze
 
 
-def picked_loss(scores: Any, target: Any, weight: Any, ignore: int | None) -> tuple[Any, Any]:
+def picked_loss(scores: Value, target: Value, weight: Any, ignore: int | None) -> tuple[Any, Any]:
     """-scores[n, target[n], ...] times the class's weight, 0 where the target is `ignore`: (loss, factor or None).
 
     scores [N, C, ...], target i64 [N, ...], weight [C] or None.
@@ -23,12 +24,12 @@ def picked_loss(scores: Any, target: Any, weight: Any, ignore: int | None) -> tu
     return xt.select(ignored, scalar(0, scores), xt.neg(xt.mul(picked, factor))), factor
 
 
-def total(x: Any) -> Any:
+def total(x: Value) -> Value:
     """The sum of all elements."""
     return xt.reduce(x, kind="sum") if xt.shape_of(x) else x
 
 
-def weight_sum(factor: Any, like: Any) -> Any:
+def weight_sum(factor: Any, like: Any) -> Value:
     """The sum of the factors, which broadcast to `like`."""
     assert element(factor) == element(like)
     return total(xt.broadcast(factor, shape=xt.shape_of(like)))

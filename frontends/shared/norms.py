@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import along, convert, dim_scalar, element, rank_of, scalar
 
 
-def moments(x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
+def moments(x: Value, axes: Sequence[int]) -> tuple[Any, Any]:
     """Mean and (biased) variance over `axes`, which keep a dim of 1.
 
     Computed as normalisations decompose, so that those of the same values share them.
@@ -20,19 +21,19 @@ def moments(x: Any, axes: Sequence[int]) -> tuple[Any, Any]:
     return center, _mean(xt.mul(difference, difference), axes)
 
 
-def _mean(x: Any, axes: Sequence[int]) -> Any:
+def _mean(x: Value, axes: Sequence[int]) -> Value:
     n = symbolic.product(xt.shape_of(x)[d] for d in axes)
     inverse = scalar(1.0 / n if n else float("nan"), x) if isinstance(n, int) else \
         xt.reciprocal(dim_scalar(n, element(x)))
     return xt.mul(xt.reduce(x, kind="sum", axes=tuple(axes), keepdims=True), inverse)
 
 
-def inverse_deviation(variance: Any, eps: float) -> Any:
+def inverse_deviation(variance: Any, eps: float) -> Value:
     """1 / sqrt(variance + eps)."""
     return xt.rsqrt(xt.add(variance, scalar(eps, variance)))
 
 
-def affine_by_channel(x: Any, center: Any, inverse: Any, scale: Any, bias: Any) -> Any:
+def affine_by_channel(x: Value, center: Any, inverse: Any, scale: Value, bias: Value) -> Value:
     """(x - center) * inverse * scale + bias as one multiply and one add, computed in the type of `center`.
 
     All but x are vectors, an entry a channel; scale and bias may be None.

@@ -7,6 +7,7 @@ from math import sqrt
 from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import broadcast_shapes
 from xcc.frontends.shared.attention import masked, repeat_heads, scores, shared_heads, weighted
@@ -86,14 +87,15 @@ def call_of(cx: Context, mask: str) -> Call:
                 _words(cx) if p else None)
 
 
-def _words(cx: Context) -> tuple[Any, Any]:
+def _words(cx: Context) -> tuple[Value, Value]:
     """What the weights that are left out depend on; those of the forward op, where this is its gradient."""
     if "philox_seed" not in cx.args:
         return cx.random_words()
     given = [convert(xt.reshape(v, shape=(symbolic.product(xt.shape_of(v)),)), "i64")
              for v in (cx.tensor("philox_seed"), cx.tensor("philox_offset"))]
     both = given[0] if xt.shape_of(given[0]) == (2,) else xt.concatenate(*given, axis=0)
-    return tuple(xt.reshape(slice_axis(both, 0, n, n + 1), shape=()) for n in (0, 1))
+    first, second = (xt.reshape(slice_axis(both, 0, n, n + 1), shape=()) for n in (0, 1))
+    return first, second
 
 
 def _scale(cx: Context, q: Any) -> tuple[float, Any]:

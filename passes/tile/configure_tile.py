@@ -26,8 +26,9 @@ MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
 COPIES = 8      # workgroups of a core, at most, that keep copies of buffers in shared memory, which they update
 MOST_THREADS = 1024     # of these workgroups
-TOGETHER = 4    # instances of a workgroup, where a warp has each
+TOGETHER = 4    # instances of a workgroup, where a warp has each; of the largest two
 STAGES = 3      # of a loop whose products are loaded ahead of
+IN_REGISTERS = 2        # of a loop without products
 MOST_STAGES = 6     # likewise of warpgroups, whose products run on into the next step
 
 
@@ -57,11 +58,14 @@ def _configure(func: Operation, chip: Chip) -> None:
                                       chip.shared_bytes // max(map(_step_bytes, products))))
     else:
         chosen["threads"] = _threads(func, max(sizes, default=1), chip)
+        if ops_where(func, lambda op: op.name == "scf.for"):
+            chosen["stages"] = IN_REGISTERS
         if ops_where(func, lambda op: op.name == "tile.atomic"):
             chosen["private"] = 1 << (chip.shared_bytes // COPIES).bit_length() - 1
             chosen["persistent"] = chip.cores * max(1, min(COPIES, MOST_THREADS // chosen["threads"]))
         elif chosen["threads"] == chip.warp:
-            chosen["instances"] = TOGETHER
+            whole = max(sizes, default=1) > chip.warp * REDUCED // 2
+            chosen["instances"] = TOGETHER // 2 if whole else TOGETHER
     given = func.attributes["xcc.config"] if "xcc.config" in func.attributes else ir.DictAttr.get({})
     gpu = ir.DictAttr(given["gpu"]) if "gpu" in given else ir.DictAttr.get({})
     i64 = ir.IntegerType.get_signless(64)

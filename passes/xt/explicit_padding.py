@@ -8,7 +8,7 @@ buffer, and the constant around it (stage linalg: ``tensor.pad``).
 
 from __future__ import annotations
 
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Module, Operation, Value, ir, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -41,7 +41,7 @@ def _rewrite(op: Operation) -> None:
         padded = xt.pad(x, low=_all_dims(a, a.low), high=_all_dims(a, a.high),
                         interior=_all_dims(a, tuple(d - 1 for d in a.lhs_dilation)))
         if not spread and all(isinstance(d, int) and d >= 0 for d in (*a.low, *a.high)):
-            padded.owner.attributes["xcc.stored"] = ir.UnitAttr.get()
+            owner_op(padded).attributes["xcc.stored"] = ir.UnitAttr.get()
         rest = {k: v for k, v in vars(a).items() if k not in ("low", "high", "lhs_dilation")}
         new = xt.convolution(padded, w, **rest)
     op.results[0].replace_all_uses_with(new)

@@ -76,7 +76,7 @@ def _add(op: Operation) -> list[Operation]:
     _replace(op, result)
     op.erase()
     inner.erase()
-    return [result.owner.operation]
+    return [owner_op(result)]
 
 
 def _mul(op: Operation) -> list[Operation]:
@@ -104,7 +104,7 @@ def _distribute(op: Operation, rest: tuple[Value, Value], factor: Value) -> list
     inner = owner_op(next(v for v in op.operands if not is_constant(v)))
     op.erase()
     inner.erase()
-    return [scaled.owner.operation, result.owner.operation]
+    return [owner_op(scaled), owner_op(result)]
 
 
 def _scale_filter(op: Operation, contraction: Operation, factor: Value) -> list[Any]:

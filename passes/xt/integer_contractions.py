@@ -150,7 +150,7 @@ class _Rules(QuantisedMoves):
             return sums
         return xt.sub(sums, xt.mul(xt.constant(np.asarray(terms), "i32"), xt.convert(flat(x.zero), dtype="i32")))
 
-    def _sides(self, op: Operation, sign: str, channel: int) -> NoMatch | tuple[Quantised, Quantised, None]:
+    def _sides(self, op: Operation, sign: str, channel: int) -> NoMatch | tuple[Quantised, Quantised, Value | None]:
         """The operands in the chip's signs, and the zero point left to the right one (i32, one number or a vector, None
         for 0); or why they do not serve."""
         x, w = (quantised(v) for v in op.operands)
@@ -177,8 +177,8 @@ class _Rules(QuantisedMoves):
         w = Quantised(with_sign(w.values, kept), None, w.scale, w.axis)
         if sign and dtype_of(x.values) != sign:
             zero = x.zero if x.zero is not None else xt.constant(np.zeros(()), "i32")
-            moved = xt.add(xt.convert(flat(zero), dtype="i32"), xt.constant(np.asarray(shift(sign)), "i32"))
-            x = Quantised(with_sign(x.values, sign), moved, x.scale)
+            there = xt.add(xt.convert(flat(zero), dtype="i32"), xt.constant(np.asarray(shift(sign)), "i32"))
+            x = Quantised(with_sign(x.values, sign), there, x.scale)
         return x, w, left
 
     def _floats(self, op: Operation, x: Quantised, w: Quantised) -> Any:

@@ -252,6 +252,6 @@ def _filled(x: Value, extra: int) -> Value:
         wider = xt.pad(op.operands[0], **(vars(a) | {
             "high": tuple(n + m for n, m in zip(a.high, more, strict=True))}))
         if "xcc.stored" in op.attributes:
-            wider.owner.attributes["xcc.stored"] = op.attributes["xcc.stored"]
+            owner_op(wider).attributes["xcc.stored"] = op.attributes["xcc.stored"]
         return wider
     return xt.pad(x, low=(0,) * rank, high=more)

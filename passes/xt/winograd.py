@@ -204,7 +204,7 @@ def _tiled(op: Operation, tile: int, width: int, weights: Any) -> Value:
     high = tuple(h + covered(d, tile) for h, d in zip(a.high, spatial, strict=True))
     if any((*a.low, *high)):
         x = xt.pad(x, low=(0, *a.low, 0), high=(0, *high, 0))
-        x.owner.attributes["xcc.stored"] = ir.UnitAttr.get()
+        owner_op(x).attributes["xcc.stored"] = ir.UnitAttr.get()
     name = xt.attrs_of(owner_op(w)).name
     key, panels = f"{name}.taps{width}", -(-outputs // width)
     if weights is not None:

@@ -7,7 +7,7 @@ from xcc.passes.pipeline import Pipeline
 from xcc.targets.base import Chip, chip_of
 from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread_stage
 
-__all__ = ["kernel_pipeline", "pipeline", "rocdl_stage"]
+__all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "tile_stages"]
 
 
 def rocdl_stage(chip: Chip) -> str:
@@ -31,8 +31,17 @@ def kernel_pipeline(chip: Chip) -> Pipeline:
     return Pipeline.parse(thread_stages(chip))
 
 
-def pipeline(options: CompileOptions) -> Pipeline:
-    """The stages of a compilation with `options` (a CompileOptions)."""
+def _chip(options: CompileOptions) -> Chip:
     from xcc.targets.amdgcn.target import TARGET
 
-    return gpu_pipeline(thread_stages(chip_of(TARGET, options.chip)))
+    return chip_of(TARGET, options.chip)
+
+
+def tile_stages(options: CompileOptions) -> Pipeline:
+    """The stages of :func:`pipeline` that run on a kernel alone, behind ``vector``."""
+    return kernel_pipeline(_chip(options))
+
+
+def pipeline(options: CompileOptions) -> Pipeline:
+    """The stages of a compilation with `options` (a CompileOptions)."""
+    return gpu_pipeline(thread_stages(_chip(options)))

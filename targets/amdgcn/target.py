@@ -10,7 +10,8 @@ from xcc.targets.folders import deferred
 
 TARGET = Target(
     name="amdgcn", chips=chips, default_chip=default_chip, link=link,
-    pipeline=deferred("amdgcn", "pipeline", "pipeline"), emit_kernel=deferred("amdgcn", "emit", "emit_kernel"),
+    pipeline=deferred("amdgcn", "pipeline", "pipeline"), tile_stages=deferred("amdgcn", "pipeline", "tile_stages"),
+    emit_kernel=deferred("amdgcn", "emit", "emit_kernel"),
     formats=("asm", "hsaco"), code_file=deferred("amdgcn", "emit", "code_file"), fewer_registers=(224, 192, 160, 112),
     kept_stage="gpu", shares_after="",      # pointers of kernels are llvm.noalias
     legal={"plan": PLANNED, "gpu": (*THREADS, "amdgpu.*", "rocdl.*"),

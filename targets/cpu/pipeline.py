@@ -28,6 +28,11 @@ def kernel_pipeline() -> Pipeline:
     return Pipeline.parse(STAGES)
 
 
+def tile_stages(_: CompileOptions) -> Pipeline:
+    """The stages of :func:`pipeline` that run on a kernel alone, behind ``vector``."""
+    return kernel_pipeline()
+
+
 def pipeline(options: CompileOptions) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return whole_pipeline(STAGES, front_stages(

@@ -57,7 +57,8 @@ def required_flags(chip: Chip) -> list[str]:
 
 TARGET = Target(
     name="cpu", chips=cpu_chip.chips, default_chip=cpu_chip.host, link=_link,
-    pipeline=deferred("cpu", "pipeline", "pipeline"), emit_kernel=deferred("cpu", "emit", "emit_kernel"),
+    pipeline=deferred("cpu", "pipeline", "pipeline"), tile_stages=deferred("cpu", "pipeline", "tile_stages"),
+    emit_kernel=deferred("cpu", "emit", "emit_kernel"),
     formats=("asm", "obj"), code_file=deferred("cpu", "emit", "code_file"), kept_stage="cpu", shares_after="vector",
     legal={"cpu": (*TILES, "func.call", "builtin.unrealized_conversion_cast", "llvm.*"),
            "llvm": ("builtin.module", "llvm.*")},

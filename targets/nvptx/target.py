@@ -19,7 +19,8 @@ def _tools() -> str:
 
 TARGET = Target(
     name="nvptx", chips=chips, default_chip=default_chip, link=link,
-    pipeline=deferred("nvptx", "pipeline", "pipeline"), emit_kernel=deferred("nvptx", "emit", "emit_kernel"),
+    pipeline=deferred("nvptx", "pipeline", "pipeline"), tile_stages=deferred("nvptx", "pipeline", "tile_stages"),
+    emit_kernel=deferred("nvptx", "emit", "emit_kernel"),
     code_file=deferred("nvptx", "emit", "code_file"),
     collective_kernels=deferred("nvptx", "peer_collectives", "collective_kernels"),
     formats=("ptx", "asm", "cubin"), text_formats=("ptx", "asm"), portable="ptx", kept_stage="gpu", shares_after="gpu",

@@ -15,6 +15,9 @@ import torch
 from host_driver import HostDriver
 
 import xcc
+from xcc.dialects.tile.program import symbols_of
+from xcc.frontends.kernel.arguments import Array
+from xcc.frontends.kernel.launching import HostCode, Launch
 from xcc.tools import xcc_cli, xcc_run
 
 
@@ -261,3 +264,38 @@ def test_a_compiled_kernel_is_found_again(tmp_path: Path) -> None:
     counts = [subprocess.run([sys.executable, str(script)], env=environment, stdout=subprocess.PIPE, text=True,
                              check=True).stdout.strip() for _ in range(2)]
     assert counts == ["1", "0"]
+
+
+@pytest.mark.parametrize("rows, columns", [(3, 4), (4, 3), (3, 3)])
+def test_dims_of_a_grid_beside_those_that_arrays_have(rows: int, columns: int) -> None:
+    """On a GPU a dim of the grid that is an array's size is given once; the others keep their own."""
+    @xcc.kernel
+    def k(x, y):
+        at = xcc.program_id(0), xcc.program_id(1) * 16
+        y.store(at, x.tile(at, (1, 16)))
+
+    shape = rows, 16 * columns
+    given = [Array("f32", shape, (shape[1], 1), (2, 0))] * 2
+    form = k._form(given, (rows, columns))
+    program = form.program
+    symbols = symbols_of(program.parameters, program.grid)
+    code = HostCode([p.name for p in program.parameters], symbols, set(), lambda *_: None)
+    launch = Launch(form, code, [np.zeros(shape, np.float32)] * 2, given, (rows, columns))
+    values = dict(zip((s.name for s in symbols), launch._symbols, strict=True))
+    assert [values[str(n)] for n in program.grid] == [rows, columns]
+
+
+def test_divisions_by_zero() -> None:
+    """They give some number, and end nothing."""
+    def k(x, d, q, r):
+        t, n = x.tile(0, 16), d.tile(0, 16)
+        q.store(0, t // n + xcc.program_id(0) // (x.shape[0] - 16))
+        r.store(0, t % n + xcc.program_id(0) % (x.shape[0] - 16))
+
+    for dtype in (np.int32, np.uint32):
+        x, d = np.arange(16).astype(dtype), (np.arange(16) % 4).astype(dtype)
+        q, r = np.zeros_like(x), np.zeros_like(x)
+        xcc.kernel(k)[1](x, d, q, r)
+        some = d > 0
+        np.testing.assert_array_equal(q[some], x[some] // d[some])
+        np.testing.assert_array_equal(r[some], x[some] % d[some])

@@ -75,7 +75,7 @@ def _sources() -> Iterable[Path]:
 def key_of(job: KernelJob) -> str:
     """The name of `job`'s entry."""
     h = hashlib.blake2b(digest_size=20)
-    for part in (compiler_version(), job.name, job.text, job.pipeline, repr(job.chip), job.options.code_key()):
+    for part in (compiler_version(), job.name, job.text, job.pipeline or "", repr(job.chip), job.options.code_key()):
         h.update(part.encode() + b"\0")
     return h.hexdigest()
 

@@ -15,6 +15,7 @@ from xcc.options import CompileOptions
 from xcc.passes.pipeline import Stage
 from xcc.targets.base import Chip, get_target
 from xcc.targets.chip_spec import spec_of
+from xcc.targets.front import tile_pipeline
 from xcc.weights import WeightStore
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ __all__ = ["import_command", "save_kernel", "save_module", "save_text"]
 
 def save_kernel(job: KernelJob, message: str, details: str = "") -> CompilerBug:
     """The CompilerBug to raise for `job`, its IR saved."""
-    flags = [*_flags(job.options, job.chip), f"--pass-pipeline={job.pipeline}",
+    pipeline = tile_pipeline(job.options) if job.pipeline is None else job.pipeline
+    flags = [*_flags(job.options, job.chip), f"--pass-pipeline={pipeline}",
              *(f"--plugin={p}" for p in job.plugins)]
     return save_text(job.name, job.text, flags + ["--emit-kernel", "-o", os.devnull] * job.emit, message, details)
 

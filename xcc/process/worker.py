@@ -31,11 +31,12 @@ MOST_SMALLER = 16
 
 @dataclass(frozen=True)
 class KernelJob:
-    """A kernel to compile: its IR and everything that decides what comes out."""
+    """A kernel to compile: its IR and everything that decides what comes out. Where `pipeline` is None the IR is
+    a tile program, for its target's own."""
 
     name: str
     text: str
-    pipeline: str
+    pipeline: str | None
     chip: Chip
     options: CompileOptions
     keep: tuple[str, ...] = ()      # stages whose IR is wanted back
@@ -99,6 +100,7 @@ def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     from xcc.passes.base import PassContext
     from xcc.passes.pipeline import Pipeline
     from xcc.targets.base import get_target
+    from xcc.targets.front import tile_pipeline
 
     for plugin in job.plugins:
         load_plugin(plugin)
@@ -110,7 +112,8 @@ def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
     context = shared_context()
     module = parse_module(job.text, context, f"kernel '{job.name}'")
     wanted = wanted_pairs(module)
-    for stage in _with_tiles(Pipeline.parse(job.pipeline), smaller):
+    plan = tile_pipeline(job.options) if job.pipeline is None else Pipeline.parse(job.pipeline)
+    for stage in _with_tiles(plan, smaller):
         run_stage(stage, module, ctx, clock, job.options.verify)
         if wanted is not None and stage.name == target.shares_after:
             result.shares = shared_buffers(module, wanted)

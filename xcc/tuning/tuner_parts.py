@@ -104,13 +104,14 @@ def _seconds(text: str, options: CompileOptions, parts: int) -> float | None:
     import numpy as np
 
     from xcc.facade import compile_to_artifact
+    from xcc.passes.xt.form_kernels import FormKernels
     from xcc.runtime.model import Model
     from xcc.tuning.tuner_bench import random_array
 
     plan = get_target(options.target).pipeline(options)
     if parts:
         plan = plan.replace(PASS, f"{PASS}{{parts={parts}}}")
-    forming = next(p for stage in plan.stages for p in stage.passes if p.name == "form-kernels")
+    forming = next(p for stage in plan.stages for p in stage.passes if isinstance(p, FormKernels))
     plan = plan.replace("form-kernels", replace(forming, beside=0))     # each product adds its own parts
     with tempfile.TemporaryDirectory(prefix="xcc-parts-") as folder:
         path = Path(folder, "product.mlir")

@@ -8,7 +8,7 @@ from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.tile_ops import element_bytes, owner, splat
 
-__all__ = ["elements_divisor", "gather_run", "line_below", "same_along", "step_along"]
+__all__ = ["elements_divisor", "gather_run", "line_below", "line_of", "same_along", "scalar_of", "step_along"]
 
 _SHAPES = ("vector.broadcast", "vector.shape_cast")
 
@@ -80,17 +80,23 @@ def line_below(op: Operation) -> tuple[Value | None, Value] | None:
     """(s, n) where the arith.cmpi `op` asks of 0, 1, ... behind the scalar s (None: 0) which are below the scalar n."""
     if ir.IntegerAttr(op.attributes["predicate"]).value != arith_d.CmpIPredicate.slt.value:
         return None
-    line, bound = _shaped(op.operands[0]), _scalar(op.operands[1])
+    line, bound = line_of(op.operands[0]), scalar_of(op.operands[1])
     if line is None or bound is None or not isinstance(bound.type, ir.IndexType):
         return None
-    if line.name == "vector.step":
-        return None, bound
-    if line.name != "arith.addi":
+    return line[0], bound
+
+
+def line_of(value: Value) -> tuple[Value | None, int] | None:
+    """(s, n) where the elements of `value` are 0, 1, ... n - 1 behind the scalar s (None: 0), in whatever shape."""
+    line = _shaped(value)
+    if line is None or line.name not in ("vector.step", "arith.addi"):
         return None
+    if line.name == "vector.step":
+        return None, _last(line.results[0])
     for start, rest in (list(line.operands), list(line.operands)[::-1]):
         step = _shaped(rest)
-        if step is not None and step.name == "vector.step" and _scalar(start) is not None:
-            return _scalar(start), bound
+        if step is not None and step.name == "vector.step" and scalar_of(start) is not None:
+            return scalar_of(start), _last(step.results[0])
     return None
 
 
@@ -102,7 +108,7 @@ def _shaped(value: Value) -> Operation | None:
     return op
 
 
-def _scalar(value: Value) -> Value | None:
+def scalar_of(value: Value) -> Value | None:
     """The scalar that all elements of `value` are; None where there is none."""
     op = owner(value)
     while op is not None and op.name in _SHAPES:

@@ -121,8 +121,9 @@ class PipelinedLoop:
         """The steps up to `end`, those that are whole in a loop of their own; what they give."""
         carried, begin, tiles = [*self.init, *counters], self.steps.lower, self.tiles
         if self.whole:
-            middle, endless = self.whole.end(self.k, self.steps, tiles.ahead, end), tiles.endless
-            tiles.known, tiles.endless = partial(self.whole.known, self.k), True
+            endless, asked = tiles.endless, not (tiles.endless or self.apart)
+            middle = self.whole.end(self.k, self.plan, self.steps, end, asked)
+            tiles.known, tiles.endless = partial(self.whole.known, self.k), not asked
             carried, begin = self.loop(begin, middle, carried), middle
             tiles.known, tiles.endless = nothing_known, endless
         return self.loop(begin, end, carried)

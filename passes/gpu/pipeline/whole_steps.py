@@ -2,27 +2,31 @@
 
     %n = arith.subi %bound, %iv ... vector.create_mask %n      64 rows, where %iv + 64 <= %bound
     arith.cmpi slt, %iv + (0 .. 63), %bound                    true, likewise
+    arith.cmpi sle, %iv + (0 .. 63), %row + (0 .. 63)          true where %iv + 63 <= %row
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Block, Operation, Value, arith_d, ir
-from xcc.passes.gpu.index.index_vectors import line_below
+from xcc.passes.gpu.index.index_vectors import line_of, scalar_of
 from xcc.passes.gpu.layout.registers import index, register_vector
 from xcc.passes.gpu.layout.tile_ops import constant, is_vector, shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 
 if TYPE_CHECKING:
+    from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 __all__ = ["WHOLE", "WholeSteps"]
 
 WHOLE = "xcc.whole"     # on an scf.for: its whole steps have a loop of their own
+_I = arith_d.CmpIPredicate
+_ORDER = {_I.slt.value: (0, 1, 0), _I.sle.value: (0, 1, 1), _I.sgt.value: (1, 0, 0), _I.sge.value: (1, 0, 1)}
+"""Of comparisons: the operand that shall be below the other, that one, and whether it may be equal."""
 
 
 @dataclass(frozen=True)
@@ -31,41 +35,52 @@ class WholeSteps:
 
     Attributes:
         sizes: (an arith.subi of a bound and the step's first element, elements of a tile).
-        tests: (an arith.cmpi of the step's elements and a bound, the bound, elements at most).
+        tests: (an arith.cmpi of the step's elements and a bound, that or the least of several, how far behind a step's
+            first element the bound is where all hold).
     """
 
     sizes: tuple[tuple[Operation, int], ...]
-    tests: tuple[tuple[Any, Any, int], ...]
+    tests: tuple[tuple[Operation, Value, int], ...]
 
     @staticmethod
     def of(loop: Operation) -> WholeSteps:
         block = loop.regions[0].blocks[0]
         iv = block.arguments[0]
-        sizes, tests = [], []
+        sizes: list[tuple[Operation, int]] = []
+        tests: list[tuple[Operation, Value, int]] = []
         for op in (o.operation for o in block.operations):
             if op.name == "arith.subi" and op.operands[1] == iv and _ahead(op.operands[0], block):
                 elements = _masked(op.results[0])
                 if elements:
                     sizes.append((op, elements))
             elif op.name == "arith.cmpi" and is_vector(op.results[0]):
-                found = line_below(op)
-                if found is not None and found[0] == iv and _ahead(found[1], block):
-                    tests.append((op, found[1], prod(shape_of(op.results[0]))))
+                found = _limited(op, iv)
+                if found is not None and _ahead(found[0], block):
+                    tests.append((op, *found))
         return WholeSteps(tuple(sizes), tuple(tests))
 
     def __bool__(self) -> bool:
         return bool(self.sizes or self.tests)
 
-    def end(self, k: KernelBuilder, steps: Steps, ahead: int, end: Value) -> Value:
-        """Where the steps of `steps` that lie ahead of `end` end of which all is there, `ahead` steps later, too."""
-        bounds = [arith_d.subi(k.get(op.operands[0]), index(n)) for op, n in self.sizes]
-        bounds += [arith_d.subi(k.get(bound), index(n)) for _, bound, n in self.tests]
-        last = reduce(arith_d.minsi, bounds)
-        reach = arith_d.maxsi(arith_d.subi(steps.later(last, 1), steps.lower), index(0))
-        whole = arith_d.divui(reach, steps.step)
+    def end(self, k: KernelBuilder, plan: LoadsAhead, steps: Steps, end: Value, asked: bool) -> Value:
+        """Where the steps of `steps` that lie ahead of `end` end of which all is there, and of what is loaded in them
+        for later ones. `asked`: whether there is a later step is asked in each, so that all are such steps where all
+        are whole."""
+        loaded = {op for _, t in plan.staged for op in t.slice}
+        early = [(k.get(op.operands[0]), n) for op, n in self.sizes]
+        early += [(k.get(bound), n) for op, bound, n in self.tests if op in loaded]
+        late = [(k.get(bound), n) for op, bound, n in self.tests if op not in loaded]
         rest = arith_d.maxsi(arith_d.subi(end, steps.lower), index(0))
-        count = arith_d.minsi(arith_d.maxsi(arith_d.subi(whole, index(ahead)), index(0)),
-                              arith_d.divui(rest, steps.step))
+        counts = [_whole(steps, bounds) for bounds in (early, late) if bounds]
+        if early:
+            whole, every = counts[0], arith_d.ceildivui(rest, steps.step)
+            counts[0] = arith_d.minsi(arith_d.maxsi(arith_d.subi(whole, index(plan.ahead)), index(0)),
+                                      arith_d.divui(rest, steps.step))
+            if asked:
+                counts[0] = arith_d.select(arith_d.cmpi(_I.sge, whole, every), every, counts[0])
+        else:
+            counts.append(arith_d.divui(rest, steps.step))
+        count = reduce(arith_d.minsi, counts)
         return arith_d.addi(steps.lower, arith_d.muli(count, steps.step))
 
     def known(self, k: KernelBuilder, op: Operation) -> Value | None:
@@ -77,6 +92,26 @@ class WholeSteps:
             kind = register_vector(k.layout(op.results[0]).registers, ir.IntegerType.get_signless(1))
             return arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True)))
         return None
+
+
+def _whole(steps: Steps, bounds: list[tuple[Value, int]]) -> Value:
+    """How many of the first steps lie as many elements below all bounds as these say."""
+    last = reduce(arith_d.minsi, [arith_d.subi(bound, index(n)) for bound, n in bounds])
+    reach = arith_d.maxsi(arith_d.subi(steps.later(last, 1), steps.lower), index(0))
+    return arith_d.divui(reach, steps.step)
+
+
+def _limited(op: Operation, iv: Value) -> tuple[Value, int] | None:
+    """(a bound, n) where the arith.cmpi `op` holds of all elements of a step that begins at `iv` n below the bound."""
+    order = _ORDER.get(ir.IntegerAttr(op.attributes["predicate"]).value)
+    if order is None:
+        return None
+    low, high = (op.operands[n] for n in order[:2])
+    line, above = line_of(low), line_of(high)
+    bound = scalar_of(high) if above is None else above[0]
+    if line is None or line[0] != iv or bound is None or not isinstance(bound.type, ir.IndexType):
+        return None
+    return bound, line[1] - order[2]
 
 
 def _ahead(value: Value, block: Block) -> bool:

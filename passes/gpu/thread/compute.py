@@ -33,8 +33,13 @@ MOST_STEPS = 16     # of FMAs along k in one block: LLVM may read the operands o
 
 
 def reduction(k: KernelBuilder, op: Operation) -> None:
-    """vector.multi_reduction: registers, then lanes by shuffles, then warps through shared memory."""
+    """vector.multi_reduction: registers, then lanes by shuffles, then warps through shared memory; what a scan of the
+    same tile has as its total is not computed again."""
     source, acc = op.operands
+    scanned = _scanned(k, op)
+    if scanned is not None:
+        k.values[op.results[0]] = k.get(scanned)
+        return
     layout = k.layout(source)
     dims = list(op.attributes["reduction_dims"])
     combine = combining(str(op.attributes["kind"]), ir.VectorType(source.type).element_type)
@@ -55,6 +60,19 @@ def reduction(k: KernelBuilder, op: Operation) -> None:
         k.values[op.results[0]] = combine(registers_of(value)[0], k.get(acc))
     else:
         k.values[op.results[0]] = combine(value, k.get(acc))
+
+
+def _scanned(k: KernelBuilder, op: Operation) -> Value | None:
+    """The total of a scan ahead of the reduction `op` that is the same."""
+    dims = list(op.attributes["reduction_dims"])
+    for use in op.operands[0].uses:
+        scan = use.owner.operation
+        if scan.name == "vector.scan" and scan.block == op.block and scan.results[1] in k.values \
+                and scan.operands[1] == op.operands[1] and scan.attributes["kind"] == op.attributes["kind"] \
+                and dims == [int(ir.IntegerAttr(scan.attributes["reduction_dim"]).value)] \
+                and k.layout(scan.results[1]) == k.layout(op.results[0]):
+            return scan.results[1]
+    return None
 
 
 def _reduce_registers(value: Value, positions: list[int], combine: Any) -> Value:

@@ -49,45 +49,59 @@ def _along(layout: Layout, dim: int) -> list[tuple[str, int]]:
 
 class _Scan:
     """The state of a scan: of each register what comes before it (and itself), of each group of registers the total of
-    what has been taken, and what the group's registers still add."""
+    what has been taken, and, once other threads have been asked, of each group as it was then what its registers still
+    add."""
 
     def __init__(self, k: KernelBuilder, values: list[Value], combine: Callable[[Any, Any], Any], inclusive: bool,
                  reverse: bool) -> None:
         self.k, self.combine, self.reverse = k, combine, reverse
-        self.prefix: list[Any] = list(values) if inclusive else [None] * len(values)
+        self.prefix: dict[int, Any] = dict(enumerate(values if inclusive else [None] * len(values)))
         self.totals: dict[int, Any] = dict(enumerate(values))
         self.more: dict[int, Any] = {}
-        self.taken = 0
+        self.taken, self.inside = 0, 0      # bits of registers; those that a group of `more` has
 
     def add(self, a: Value | None, b: Value | None) -> Value | None:
         return b if a is None else a if b is None else self.combine(a, b)
 
-    def flush(self) -> None:
-        """Adds what waits to all registers."""
-        self.prefix = [self.add(self.more.get(r & ~self.taken), p) for r, p in enumerate(self.prefix)]
-        self.more = {}
+    def apart(self) -> None:
+        """From here on what lies before is added to groups of registers, as they are now, and to each at the end."""
+        if not self.more:
+            self.more, self.inside = dict.fromkeys(self.totals), self.taken
+
+    def running(self, starts: dict[int, Any]) -> list[Any]:
+        """What each register has at the end; `starts`: what is ahead of each group of all that was taken."""
+        self.apart()
+        more = {g: self.add(starts[g & ~self.taken], m) for g, m in self.more.items()}
+        return [self.add(more[r & ~self.inside], p) for r, p in self.prefix.items()]
 
     def registers(self, i: int) -> None:
-        self.flush()
-        bit = 1 << i
-        for r in range(len(self.prefix)):
+        bit, held = 1 << i, self.more or self.prefix
+        for r in held:
             if bool(r & bit) != self.reverse:
-                self.prefix[r] = self.add(self.totals[(r ^ bit) & ~self.taken], self.prefix[r])
+                held[r] = self.add(self.totals[(r ^ bit) & ~self.taken], held[r])
         self.totals = {g: self.add(t, self.totals[g | bit]) for g, t in self.totals.items() if not g & bit}
         self.taken |= bit
 
     def lanes(self, i: int, neutral: Value) -> None:
+        self.apart()
         code = self.k.code
         set_ = arith_d.cmpi(_I.ne, arith_d.andi(code.lane, index(1 << i)), index(0))
         groups = list(self.totals)
         others = registers_of(shuffle_xor(code, from_registers([self.totals[g] for g in groups]), 1 << i))
         for g, other in zip(groups, others, strict=True):
             ahead = arith_d.select(set_, *((neutral, other) if self.reverse else (other, neutral)))
-            self.more[g] = self.add(self.more.get(g), ahead)
+            self.add_ahead(g, ahead)
             self.totals[g] = self.add(self.totals[g], other)
+
+    def add_ahead(self, group: int, value: Value) -> None:
+        """Adds what lies ahead of a group of all that was taken."""
+        for g in self.more:
+            if g & ~self.taken == group:
+                self.more[g] = self.add(self.more[g], value)
 
     def warps(self, layout: Layout, dim: int, bits: list[int], neutral: Value) -> None:
         """All bits of warps at once: every warp reads the totals of all, in `held` one a warp along a new dim."""
+        self.apart()
         groups, count = list(self.totals), 1 << len(bits)
         left = [v for i, v in enumerate(layout.basis("register")) if not self.taken >> i & 1]
         further = [n for n, v in enumerate(left) if v[dim]]      # bits of registers that are taken after those of warps
@@ -110,7 +124,7 @@ class _Scan:
         for n, g in enumerate(groups):
             totals = found[n * count:(n + 1) * count]
             for condition, total in zip(ahead, totals, strict=True):
-                self.more[g] = self.add(self.more.get(g), arith_d.select(condition, total, neutral))
+                self.add_ahead(g, arith_d.select(condition, total, neutral))
             self.totals[g] = totals[0]
             for total in totals[1:]:
                 self.totals[g] = self.add(self.totals[g], total)
@@ -150,13 +164,8 @@ def scan(k: KernelBuilder, op: Operation) -> None:
             state.lanes(i, neutral)
     if warps:
         state.warps(layout, dim, warps, neutral)
-    state.flush()
-    starts = registers_of(k.get(initial))
+    first = registers_of(k.get(initial))
     left = [i for i in range(len(layout.basis("register"))) if not state.taken >> i & 1]
-
-    def of_row(r: int) -> int:
-        return sum((r >> i & 1) << n for n, i in enumerate(left))
-
-    running: list[Any] = [state.add(starts[of_row(r)], p) for r, p in enumerate(state.prefix)]
-    k.values[op.results[0]] = from_registers(running)
-    k.values[op.results[1]] = from_registers([combine(starts[of_row(g)], t) for g, t in state.totals.items()])
+    starts = {g: first[sum((g >> i & 1) << n for n, i in enumerate(left))] for g in state.totals}
+    k.values[op.results[0]] = from_registers(state.running(starts))
+    k.values[op.results[1]] = from_registers([combine(starts[g], t) for g, t in state.totals.items()])

@@ -7,6 +7,7 @@ from typing import Any
 
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op
 from xcc.diagnostics import UserError
+from xcc.passes.shared.patterns import splat_of
 from xcc.passes.shared.values import splat_constant
 from xcc.passes.tile.lowering.ranges import modulus, nonnegative
 from xcc.passes.tile.lowering.vectors import element_of, like
@@ -16,9 +17,22 @@ __all__ = ["EXPANSIONS"]
 _I = arith_d.CmpIPredicate
 
 
+def _safe(b: Value) -> Value:
+    """A divisor that a CPU does not stop at: 1 in place of 0."""
+    known = splat_of(b)
+    if known:
+        return b
+    one = splat_constant(b.type, 1)
+    return arith_d.select(arith_d.cmpi(_I.eq, b, splat_constant(b.type, 0)), one, b)
+
+
+def _divided(build: Callable[[Value, Value], Value]) -> Callable[[Operation, list[Value]], list[Value]]:
+    return lambda _source, values: [build(values[0], _safe(values[1]))]
+
+
 def _floor_divide(source: Operation, values: list[Value]) -> list[Value]:
     """arith.floordivsi: the quotient towards 0, less one where that is above."""
-    a, b = values
+    a, b = values[0], _safe(values[1])
     if all(nonnegative(v) for v in source.operands):
         return [arith_d.divui(a, b)]
     zero = splat_constant(a.type, 0)
@@ -33,7 +47,7 @@ def _subtract(source: Operation, values: list[Value]) -> list[Value]:
     a, product = values
     if modulus(source) is None:
         return [arith_d.subi(a, product)]
-    b = owner_op(product).operands[1]
+    b = _safe(owner_op(product).operands[1])
     if nonnegative(source.operands[0]) and nonnegative(source.results[0]):
         return [arith_d.remui(a, b)]
     zero = splat_constant(a.type, 0)
@@ -44,7 +58,7 @@ def _subtract(source: Operation, values: list[Value]) -> list[Value]:
 
 def _ceil_divide(source: Operation, values: list[Value]) -> list[Value]:
     """arith.ceildivsi: the quotient towards 0, and one more where that is below."""
-    a, b = values
+    a, b = values[0], _safe(values[1])
     zero = splat_constant(a.type, 0)
     quotient, rest = arith_d.divsi(a, b), arith_d.remsi(a, b)
     apart = arith_d.xori(arith_d.cmpi(_I.slt, rest, zero), arith_d.cmpi(_I.slt, b, zero))
@@ -69,4 +83,5 @@ def _extended(source: Operation, values: list[Value]) -> list[Value]:
 EXPANSIONS: dict[str, Callable[[Any, list[Any]], list[Any]]] = {
     "arith.ceildivsi": _ceil_divide, "arith.floordivsi": _floor_divide, "arith.mului_extended": _extended,
     "arith.mulsi_extended": _extended, "arith.subi": _subtract,
+    **{f"arith.{name}": _divided(getattr(arith_d, name)) for name in ("divsi", "divui", "remsi", "remui")},
 }

@@ -84,8 +84,8 @@ class Body:
         cls.normalize(a, *types)
         handler = _HANDLERS.get(source.name.removeprefix("tile."))
         if handler is None:
-            raise UserError(f"{_where(source)}: '{source.name}' is of evaluations or of lowered code: no target has a "
-                            "rule for it")
+            raise UserError(f"{_where(source)}: '{source.name}' is of evaluations (XCC_KERNEL=eager or check) or of "
+                            "lowered code: no target has a rule for it")
         if kind_of(source):
             self.order.access(source, self._place(source))
         made = handler(self, source, a, *grouped(cls, source.operands))

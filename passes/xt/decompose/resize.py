@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -83,9 +84,10 @@ def _symbolic_taps(a: Attrs, d: int, size: Dim, out: Dim, wide: str) -> tuple[Va
     top = xt.sub(n, one)
     if a.mode == "nearest":
         ceil, floor = xt.ceil, xt.floor
-        place = {"floor": floor, "ceil": ceil, "round_prefer_floor": lambda v: ceil(xt.sub(v, half)),
-                 "round_prefer_ceil": lambda v: floor(xt.add(v, half))}[a.nearest_mode](x)
-        return xt.convert(_clamp(place, top), dtype="i64"), None
+        places: dict[str, Callable[[Value], Value]] = {
+            "floor": floor, "ceil": ceil, "round_prefer_floor": lambda v: ceil(xt.sub(v, half)),
+            "round_prefer_ceil": lambda v: floor(xt.add(v, half))}
+        return xt.convert(_clamp(places[a.nearest_mode](x), top), dtype="i64"), None
     left = xt.floor(x)
     right = xt.sub(x, left)
     if a.mode == "linear" and not a.antialias and not a.exclude_outside:

@@ -20,6 +20,28 @@ func.func @row(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index) attribu
   return
 }
 
+// The total of a scan is its row's sum: no step of lanes beyond the five of two groups of neighbours. What lies before a group is added
+// to it, and to its four elements at the end: 14 sums behind the last step.
+// CHECK-LABEL: gpu.func @total(
+// CHECK-COUNT-10: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK-COUNT-14: arith.addf
+// CHECK-NOT: arith.addf
+// CHECK: gpu.return
+func.func @total(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %sums: memref<?xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {gpu = {threads = 32 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%i) in (%d0) {
+    %a = vector.transfer_read %x[%i, %c0], %zero {in_bounds = [true, true]} : memref<?x256xf32>, vector<1x256xf32>
+    %s = arith.constant dense<-0.0> : vector<1xf32>
+    %y, %t = vector.scan <add>, %a, %s {inclusive = true, reduction_dim = 1 : i64} : vector<1x256xf32>, vector<1xf32>
+    vector.transfer_write %y, %o[%i, %c0] {in_bounds = [true, true]} : vector<1x256xf32>, memref<?x256xf32>
+    %r = vector.multi_reduction <add>, %a, %s [1] : vector<1x256xf32> to vector<1xf32>
+    vector.transfer_write %r, %sums[%i] {in_bounds = [true]} : vector<1xf32>, memref<?xf32>
+  }
+  return
+}
+
 // Rows that fit a warp need no shared memory.
 // CHECK-LABEL: gpu.func @short(
 // CHECK-NOT: gpu.barrier

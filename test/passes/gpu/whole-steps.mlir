@@ -20,3 +20,17 @@
 // CODE: scf.for %{{.*}} = %[[MIDDLE]] to %{{.*}} step %c64
 // CODE: arith.cmpi slt
 // CODE: scf.yield
+
+// Of causal attention a step is whole where its last key comes before the first query, too; what is copied for the next
+// one asks for keys alone. All steps are in the first loop where all keys are there.
+// RUN: %xcc_opt %S/Inputs/causal.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse, loop-invariant-code-motion)" | filecheck %s --check-prefix=CAUSAL
+// CAUSAL: %[[EVERY:.*]] = arith.cmpi sge, %[[FULL:.*]], %[[STEPS:.*]] : index
+// CAUSAL: %[[KEYS:.*]] = arith.select %[[EVERY]], %[[STEPS]], %{{.*}} : index
+// CAUSAL: %[[COUNT:.*]] = arith.minsi %[[KEYS]], %{{.*}} : index
+// CAUSAL: %[[MIDDLE:.*]] = arith.muli %[[COUNT]], %c64
+// CAUSAL: scf.for %{{.*}} = %c0 to %[[MIDDLE]] step %c64
+// CAUSAL-NOT: arith.cmpi sle
+// CAUSAL: scf.yield
+// CAUSAL: scf.for %{{.*}} = %[[MIDDLE]] to %{{.*}} step %c64
+// CAUSAL: arith.cmpi sle
+// CAUSAL: scf.yield

@@ -59,9 +59,9 @@ func.func @tally(%y: memref<?xi32>) attributes {tile.grid = ["n"]} {
   return
 }
 
-// Four instances of a warp, which has 32 elements of what is reduced a thread, share a workgroup.
+// Four instances of a warp, two where a thread has 32 elements of what is reduced, share a workgroup; loops load a step ahead.
 // CHECK-LABEL: func.func @row(
-// GROUPS-SAME: gpu = {instances = 4 : i64, threads = 32 : i64}
+// GROUPS-SAME: gpu = {instances = 2 : i64, threads = 32 : i64}
 // WAVES-SAME: gpu = {instances = 4 : i64, threads = 64 : i64}
 func.func @row(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = ["n"]} {
   %c0 = arith.constant 0 : index
@@ -80,5 +80,25 @@ func.func @said(%x: memref<?xf32>) attributes {tile.grid = [1], xcc.config = {gp
   %c0 = arith.constant 0 : index
   %t = arith.constant dense<0.0> : vector<4096xf32>
   "tile.store"(%t, %x, %c0) : (vector<4096xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func @rows(
+// GROUPS-SAME: gpu = {instances = 4 : i64, stages = 2 : i64, threads = 32 : i64}
+// WAVES-SAME: gpu = {instances = 4 : i64, stages = 2 : i64, threads = 64 : i64}
+func.func @rows(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = ["n"]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<1x256xf32>
+  %i = "tile.program_id"() {axis = 0} : () -> index
+  %sum = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %none) -> (vector<1x256xf32>) {
+    %t = "tile.load"(%x, %zero, %i, %k) {shape = [1, 256]} : (memref<?x?xf32>, f32, index, index) -> vector<1x256xf32>
+    %a = arith.addf %acc, %t : vector<1x256xf32>
+    scf.yield %a : vector<1x256xf32>
+  }
+  %s = "tile.reduce"(%sum) {kind = "sum", axes = [1]} : (vector<1x256xf32>) -> vector<1xf32>
+  "tile.store"(%s, %y, %i) : (vector<1xf32>, memref<?xf32>, index) -> ()
   return
 }

@@ -7,7 +7,6 @@ from xcc import tile
 from xcc.frontends.kernel.compiling import compiled
 from xcc.options import CompileOptions
 from xcc.passes.tile.stream_tiles import StreamTiles
-from xcc.targets.base import get_target
 from xcc.targets.front import tile_pipeline
 
 
@@ -21,7 +20,7 @@ def test_stores(dtype):
     made = tile.build("double", {"x": tile.BufferOf(dtype, (None, None)), "y": tile.BufferOf(dtype, (None, None))},
                       program, grid=("rows", "columns"))
     options = CompileOptions(target="cpu")
-    plan = tile_pipeline(get_target("cpu").pipeline(options)).replace("stream-tiles", StreamTiles(bytes=1))
+    plan = tile_pipeline(options).replace("stream-tiles", StreamTiles(bytes=1))
     code = compiled(made, options, pipeline=plan)
     for rows, columns, start in ((64, 256, 0), (63, 320, 0), (64, 256, 4), (9, 100, 0)):
         kind = {"f32": np.float32, "f16": np.float16}[dtype]

@@ -135,7 +135,37 @@ def atomic_kind(x, y):
     y.atomic("mul", 0, 1.0)  # there is no atomic 'mul'
 
 
-BOTH = (shapes, no_power_of_two, size_of_run, bools, bits_of_floats, modulo, signs, too_large, product, product_shapes,
+def numpy_function(x, y):
+    y.store(0, np.exp(x.tile(0, 4)))  # numpy.exp is for arrays, not for f32[4]: use xcc's functions
+
+
+def set_element(x, y):
+    t = x.tile(0, 4)
+    t[0] = 1.0  # nothing changes f32[4]: xcc.where(condition, a, b) makes another one
+
+
+def method(x, y):
+    y.store(0, x.tile(0, 4).mean())  # f32[4] has no .mean: tiles have .max, .min, .sum
+
+
+def load(x, y):
+    y.store(0, x.load(0, 4))  # x: f32 array of 1 dims has no .load: arrays have .tile, .store
+
+
+def length(x, y):
+    y.store(0, x.tile(0, 4) / len(x))  # is known when the kernel runs: use .shape[0]
+
+
+def of_outside(x, y):
+    y.store(0, x.tile(0, 4) * np.ones(4))  # arrays are arguments of the kernel, of which .tile() reads blocks
+
+
+def gives(x, y):  # gives back f32[4], which nothing takes: write it to an array with .store()
+    return x.tile(0, 4)
+
+
+BOTH = (numpy_function, set_element, method, load, length, of_outside, gives, shapes, no_power_of_two, size_of_run,
+        bools, bits_of_floats, modulo, signs, too_large, product, product_shapes,
         accumulator, rank, stored_rank, fractions, float_offset, float_index, axis, condition, truth, python_list,
         whole_array, indexed, element, power, other_tile, mask_without_other, type_name, atomic_kind)
 
@@ -298,3 +328,18 @@ def test_no_traceback_of_xcc(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script)], text=True, capture_output=True)
     assert done.returncode == 1
     assert done.stderr.count("  File ") <= 2 and f"{script}:5:16: the shape [3]" in done.stderr
+
+
+def test_numbers_of_numpy_and_matrix_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What numpy leaves to tiles, and ``@``; hasattr() is told of what there is not."""
+    def k(x, y):
+        a = np.float32(2) * x.tile(0, 16).reshape(4, 4)
+        assert not hasattr(a, "mean") and not hasattr(x, "load")
+        y.store(0, (a @ a.T).reshape(16))
+
+    x = np.arange(16, dtype=np.float32)
+    for mode in ("eager", "check"):
+        monkeypatch.setenv("XCC_KERNEL", mode)
+        y = np.zeros_like(x)
+        xcc.kernel(k)[1](x, y)
+        np.testing.assert_allclose(y, (4 * x.reshape(4, 4) @ x.reshape(4, 4).T).reshape(-1))
