@@ -19,9 +19,10 @@ ASSUMED: ContextVar[int] = ContextVar("ASSUMED", default=256)     # size of a sy
 
 @dataclass(frozen=True)
 class Domain:
-    """dims: those of the kernel's largest result. position: for each op reached from it, the coordinates (over the
-    domain's loops i0, i1...) at which its result is needed, outside of reductions if anywhere. reads: the arguments and
-    their accesses in the domain's loops, each once (loops of reductions appear as r0, r1...)."""
+    """dims: those of the kernel's largest result; of equal ones, of one that is made of the sum of products.
+    position: for each op reached from it, the coordinates (over the domain's loops i0, i1...) at which its result is
+    needed, outside of reductions if anywhere. reads: the arguments and their accesses in the domain's loops, each once
+    (loops of reductions appear as r0, r1...)."""
 
     main: Tensor
     dims: tuple[Dim, ...]
@@ -52,7 +53,8 @@ def volume(dims: Any) -> int:
 
 
 def domain(kernel: Kernel) -> Domain:
-    main = max(kernel.results, key=lambda t: (len(t.dims), volume(t.dims)))
+    product = contraction_of(kernel)
+    main = max(kernel.results, key=lambda t: (len(t.dims), volume(t.dims), _is_made_of(t, product)))
     found = Domain(main, main.dims, {}, [])
     counter = iter(range(10_000))
     seen: set[tuple[Tensor, Access]] = set()
@@ -106,6 +108,20 @@ def operations_of(op: Op) -> int:
     names = [inner.operation.name for inner in op.block.operations]
     return sum(10 if name.startswith("math.") and name != "math.fma" else int(name.startswith("arith."))
                for name in names)
+
+
+def _is_made_of(t: Tensor, op: Op | None) -> bool:
+    """Whether `t` is computed of what `op` gives."""
+    known: set[Tensor] = set()
+    rest = [t] if op is not None else []
+    while rest:
+        one = rest.pop()
+        if one.producer is op is not None:
+            return True
+        if one.producer is not None and one not in known:
+            known.add(one)
+            rest += [source for source, _ in one.producer.inputs]
+    return False
 
 
 def contraction_of(kernel: Kernel) -> Op | None:
