@@ -100,6 +100,15 @@ def test_products_with_odd_addends(data: Any) -> None:
     shown(nodes, {**inputs, **others}, outputs, chip, data.draw(st.sampled_from(("", "f16"))), data.draw(st.booleans()))
 
 
+@pytest.mark.parametrize("chip", ["sm_89", "gfx942"])
+def test_products_with_a_mask_that_is_a_result(chip: str) -> None:
+    """As large as the product's, and made without it, as dropout's is that a backward reads."""
+    nodes, inputs = product()
+    nodes = [node("Less", "i j", "m"), *nodes, node("Where", "m p r", "s")]
+    inputs |= {"i": ids(50, BATCH, ROWS, COLUMNS), "j": ids(50, COLUMNS), "r": numbers(BATCH, ROWS, COLUMNS)}
+    shown(nodes, inputs, "m s", chip, "f16", True)
+
+
 @pytest.mark.parametrize("chip, axes", [("sm_80", [1, 2]), ("sm_90a", [1]), ("gfx942", [1, 2]), ("gfx1100", [2])])
 def test_reductions_of_concatenations(chip: str, axes: list[int]) -> None:
     """All that is reduced is read at computed places, as the last maps of a dense block are."""

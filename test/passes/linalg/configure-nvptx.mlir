@@ -175,3 +175,16 @@ func.func private @few_f32(%a: tensor<128x768xf32>, %b: tensor<768x2304xf32>) ->
   %0 = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<128x768xf32>, tensor<768x2304xf32>) -> tensor<128x2304xf32>
   return %0 : tensor<128x2304xf32>
 }
+
+// A product with another result as large, which is not made of it, as dropout's mask is: tiled as a product all the same.
+// CHECK-LABEL: func.func private @masked_product(
+// CHECK-NOT: access = "gather", block = array<i64: 4, 0>
+// CHECK-SAME: stages = {{[2-6]}} : i64{{.*}}reduce = [array<i64: {{32|64}}>]
+func.func private @masked_product(%x: tensor<2048x768xf16>, %w: tensor<768x768xf16>, %r: tensor<2048x768xf16>) -> (tensor<2048x768xi1>, tensor<2048x768xf16>) attributes {xt.kernel, xt.symbols = []} {
+  %p = "xt.constant"() {value = dense<1.000000e-01> : tensor<f16>} : () -> tensor<f16>
+  %m = "xt.compare"(%r, %p) {direction = "ge"} : (tensor<2048x768xf16>, tensor<f16>) -> tensor<2048x768xi1>
+  %y = "xt.dot_general"(%x, %w) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : (tensor<2048x768xf16>, tensor<768x768xf16>) -> tensor<2048x768xf16>
+  %z = "xt.constant"() {value = dense<0.000000e+00> : tensor<f16>} : () -> tensor<f16>
+  %s = "xt.select"(%m, %y, %z) : (tensor<2048x768xi1>, tensor<2048x768xf16>, tensor<f16>) -> tensor<2048x768xf16>
+  return %m, %s : tensor<2048x768xi1>, tensor<2048x768xf16>
+}
