@@ -125,6 +125,8 @@ def streamed_seconds(t: MatrixTile, n: int, k: int, batch: int, size: int, chip:
 
     The constants follow 140 times of tiles on an H100: 2048 to 11008 by 4096 to 32000, of 8 rows.
     """
+    if n * k * batch == 0:
+        return 0.0
     tiles = -(-n // t.n) * batch
     running = min(tiles, chip.cores * max(1, chip.shared_bytes // t.shared_bytes(size)))
     columns = min(t.n, n) * size
