@@ -169,7 +169,8 @@ class Hub(threading.Thread):
                 del self._puts[key], self._limits[key]
 
     def _tell(self, message: dict[str, Any], besides: int = -1) -> None:
-        for rank, connection in list(self._ranks.items()):
+        """Rank 0 is told last: its process, which is this one, may end when it hears."""
+        for rank, connection in sorted(self._ranks.items(), reverse=True):
             if rank != besides:
                 with contextlib.suppress(OSError):      # its end is seen when it is read from
                     connection.send(message)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from xcc.frontends.kernel.machine import machine
-from xcc.frontends.kernel.place import error, no_attribute
+from xcc.frontends.kernel.place import error
+from xcc.frontends.kernel.python_object import PythonObject
 from xcc.frontends.kernel.types import DTYPES, DType, TileType, broadcast_shapes, dtype_of, number_type, promote
 
 __all__ = ["Tile", "as_tile", "binary", "convert", "element_type", "is_number", "stretch"]
@@ -36,13 +37,13 @@ def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
     return apply
 
 
-class Tile:
+class Tile(PythonObject):
     """A block of elements, or a scalar. Nothing changes it: operators make new ones.
 
     The shape is known when the kernel is compiled. Operands of an operator broadcast as numpy's do.
     """
 
-    __slots__ = ("_data", "constant", "type")
+    __slots__ = ("_data", "constant")
 
     def __init__(self, kind: TileType, data: Any, constant: Any = None) -> None:
         self.type, self._data = kind, data
@@ -70,42 +71,12 @@ class Tile:
             return f"{self.type}: {np.array2string(self.data, threshold=100)}" if self.ndim else str(self.data)
         return f"<{self.type}, known when the kernel runs>"
 
-    def __bool__(self) -> bool:
-        return bool(self._number("a condition", "use xcc.where(), or .any() or .all() of it"))
-
-    def __index__(self) -> int:
-        if not self.dtype.is_integer:
-            raise error(f"{self.type} is no integer")
-        return int(self._number("an index of Python's", "it is known when the kernel runs, not when it is compiled: "
-                                "a tile's shape takes numbers and xcc.constexpr, xcc.static_range() unrolls a loop"))
-
-    def __int__(self) -> int:
-        return int(self._number("a number of Python's", "use .to(xcc.i32)"))
-
-    def __float__(self) -> float:
-        return float(self._number("a number of Python's", "use .to(xcc.f32)"))
-
-    def _number(self, what: str, instead: str) -> Any:
-        if self.shape or not machine().concrete:
-            raise error(f"{self.type} cannot be {what}: {instead}")
-        return self.data.item()
-
-    def __iter__(self) -> Any:
-        raise error(f"{self.type} cannot be taken apart by Python: use operations on the whole tile")
-
     def __array_ufunc__(self, function: Any, method: str, *given: Any, **_: Any) -> Tile:
         """An operator of a number of numpy's and a tile."""
         if method != "__call__" or function.__name__ not in _UFUNCS:
             raise error(f"numpy.{function.__name__} is for arrays, not for {self.type}: use xcc's functions, such as "
                         "xcc.exp")
         return binary(_UFUNCS[function.__name__], *given)
-
-    def __getattr__(self, name: str) -> Any:
-        raise no_attribute(self.type, name, "tiles have .max, .min, .sum, .prod, .any, .all, .to, .bitcast, .reshape, "
-                           ".broadcast_to and .T; functions are xcc's, such as xcc.exp(t)")
-
-    def __setitem__(self, at: Any, value: Any) -> None:
-        raise error(f"nothing changes {self.type}: xcc.where(condition, a, b) makes another one")
 
     def __matmul__(self, other: Any) -> Tile:
         from xcc.frontends.kernel.functions import dot

@@ -50,8 +50,7 @@ class Builder:
 
         `outs` gives (initial tensor, coordinates over the loops). `reads` gives views with the expanded coordinates
         of each as expressions over the loops (None: the loops themselves). The body gets the scalars read, then for a
-        reduction the accumulators, and returns what to yield. A loop that no operand is indexed by alone gets a
-        `tensor.empty` operand that only states its size.
+        reduction the accumulators, and returns what to yield. A `tensor.empty` states sizes that no operand does.
         """
         n = len(loops)
         operands: list[Value] = []

@@ -56,6 +56,23 @@ def failed(w: World) -> str:
     raise AssertionError("nothing was heard")
 
 
+def test_rank_0_is_told_last(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process has the hub in it, and may end when it hears: others would not be told."""
+    told: list[int] = []
+    tell = Hub._tell
+
+    def telling(hub: Hub, message: dict[str, Any], besides: int = -1) -> None:
+        if "all" in message:
+            names = {id(c): rank for rank, c in hub._ranks.items()}
+            send = Connection.send
+            monkeypatch.setattr(Connection, "send", lambda c, m: (told.append(names.get(id(c), -1)), send(c, m))[1])
+        tell(hub, message, besides)
+
+    monkeypatch.setattr(Hub, "_tell", telling)
+    meet(3, port, lambda w: w.exchange("a", 1))
+    assert told[:3] == [2, 1, 0]
+
+
 @pytest.mark.parametrize("size", [2, 5])
 def test_values_are_exchanged_in_order(size: int, port: int) -> None:
     got = meet(size, port, lambda w: [w.exchange("a", w.place.rank), w.exchange("a", [str(w.place.rank)])])

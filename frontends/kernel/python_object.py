@@ -1,0 +1,53 @@
+"""What Python asks of a tile as of any object: numbers and truth where they are known, else what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xcc.frontends.kernel.machine import machine
+from xcc.frontends.kernel.place import error, no_attribute
+from xcc.frontends.kernel.types import TileType
+
+__all__ = ["PythonObject"]
+
+
+class PythonObject:
+    """A tile's answers."""
+
+    __slots__ = ("type",)
+    type: TileType
+
+    @property
+    def data(self) -> Any:
+        """What the machine has of it."""
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        return bool(self._number("a condition", "use xcc.where(), or .any() or .all() of it"))
+
+    def __index__(self) -> int:
+        if not self.type.dtype.is_integer:
+            raise error(f"{self.type} is no integer")
+        return int(self._number("an index of Python's", "it is known when the kernel runs, not when it is compiled: "
+                                "a tile's shape takes numbers and xcc.constexpr, xcc.static_range() unrolls a loop"))
+
+    def __int__(self) -> int:
+        return int(self._number("a number of Python's", "use .to(xcc.i32)"))
+
+    def __float__(self) -> float:
+        return float(self._number("a number of Python's", "use .to(xcc.f32)"))
+
+    def _number(self, what: str, instead: str) -> Any:
+        if self.type.shape or not machine().concrete:
+            raise error(f"{self.type} cannot be {what}: {instead}")
+        return self.data.item()
+
+    def __iter__(self) -> Any:
+        raise error(f"{self.type} cannot be taken apart by Python: use operations on the whole tile")
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_attribute(self.type, name, "tiles have .max, .min, .sum, .prod, .any, .all, .to, .bitcast, .reshape, "
+                           ".broadcast_to and .T; functions are xcc's, such as xcc.exp(t)")
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        raise error(f"nothing changes {self.type}: xcc.where(condition, a, b) makes another one")
