@@ -16,14 +16,8 @@ from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import floordiv
 
 
-class Attention(XtOp, name="attention"):
-    """softmax(softcap(q k^T * scale) + mask) v on [batch, heads, seq, dim].
-
-    k and v may have fewer heads (grouped query): head h of q reads head h // (q heads / k heads). `mask` broadcasts
-    to [batch, heads, q seq, k seq]: i1 keeps where true, a float (of q's type or f32) is added. `causal` lets query i
-    see keys up to i + causal_offset. softcap c > 0 maps s to c*tanh(s/c). `scale` 0 means 1/sqrt(dim). A row with no
-    visible key gives 0, or NaN with `nan_rows`, as a softmax does.
-    """
+class _Scores(Attrs):
+    """What both ops share."""
 
     q = operand()
     k = operand()
@@ -31,9 +25,6 @@ class Attention(XtOp, name="attention"):
     mask = optional()
     scale = number(0.0)
     causal = boolean(False)
-    causal_offset = dims((0,))
-    softcap = number(0.0)
-    nan_rows = boolean(False)
     access = "composite"
 
     def normalize(a: Attrs, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None) -> None:
@@ -42,6 +33,26 @@ class Attention(XtOp, name="attention"):
             if not isinstance(size, int):
                 raise InferError("scale is needed when the head size is symbolic")
             a.scale = 1 / math.sqrt(size)
+
+
+def _masked(s: Array, mask: Array | None) -> Array:
+    if mask is None:
+        return s
+    return np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask.astype(s.dtype)
+
+
+class Attention(_Scores, XtOp, name="attention"):
+    """softmax(softcap(q k^T * scale) + mask) v on [batch, heads, seq, dim].
+
+    k and v may have fewer heads (grouped query): head h of q reads head h // (q heads / k heads). `mask` broadcasts
+    to [batch, heads, q seq, k seq]: i1 keeps where true, a float (of q's type or f32) is added. `causal` lets query i
+    see keys up to i + causal_offset. softcap c > 0 maps s to c*tanh(s/c). `scale` 0 means 1/sqrt(dim). A row with no
+    visible key gives 0, or NaN with `nan_rows`, as a softmax does.
+    """
+
+    causal_offset = dims((0,))
+    softcap = number(0.0)
+    nan_rows = boolean(False)
 
     def infer(a: Attrs, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None) -> TensorType:
         same_dtype(check_float(q), k, v)
@@ -73,9 +84,7 @@ class Attention(XtOp, name="attention"):
             k, v = np.repeat(k, repeat, 1), np.repeat(v, repeat, 1)
             s = matmul(q, np.swapaxes(k, 2, 3)) * a.scale
             s = a.softcap * tanh(s / a.softcap) if a.softcap else s
-            if mask is not None:
-                s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask.astype(s.dtype)
-            s = np.where(visible, s, -np.inf)
+            s = np.where(visible, _masked(s, mask), -np.inf)
             top = s.max(-1, keepdims=True, initial=-np.inf)
             e = exp(s - np.where(np.isneginf(top), 0, top))
             total = e.sum(-1, keepdims=True)
@@ -84,38 +93,25 @@ class Attention(XtOp, name="attention"):
         return in_float(f, q, k, v)
 
 
-class AttentionWithSums(XtOp, name="attention_with_sums"):
+class AttentionWithSums(_Scores, XtOp, name="attention_with_sums"):
     """Attention, and for each query the log of the sum of its scores' exponentials, which its gradient reads.
 
     `sums` [batch, heads, q seq] is f32 at least, -inf where a query sees no key. Operands and attributes are those of
     `attention`.
     """
 
-    q = operand()
-    k = operand()
-    v = operand()
-    mask = optional()
-    scale = number(0.0)
-    causal = boolean(False)
-    access = "composite"
     result_names = ("out", "sums")
 
-    normalize = Attention.normalize
-
-    @staticmethod
     def infer(a: Attrs, q: TensorType, k: TensorType, v: TensorType,
               mask: TensorType | None) -> tuple[TensorType, TensorType]:
         out = Attention.infer(a, q, k, v, mask)
         return out, TensorType(out.shape[:3], "f64" if q.dtype == "f64" else "f32")
 
-    @staticmethod
     def evaluate(a: Attrs, q: Array, k: Array, v: Array, mask: Array | None) -> tuple[Array, Array]:
         plain = Attrs(**vars(a), causal_offset=(0,), softcap=0.0, nan_rows=False)
         wide = q.astype(np.promote_types(q.dtype, np.float32)) if q.dtype != np.float64 else q
         s = matmul(wide, np.swapaxes(np.repeat(k, q.shape[1] // max(k.shape[1], 1), 1), 2, 3).astype(wide.dtype))
-        s = s * wide.dtype.type(a.scale)
-        if mask is not None:
-            s = np.where(mask, s, -np.inf) if mask.dtype == bool else s + mask.astype(s.dtype)
+        s = _masked(s * wide.dtype.type(a.scale), mask)
         s = np.where(np.tril(np.ones(s.shape[2:], bool)), s, -np.inf) if a.causal else s
         top = s.max(-1, keepdims=True, initial=-np.inf)
         top = np.where(np.isneginf(top), 0, top)
