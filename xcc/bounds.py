@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import ceil, floor, inf
+from math import ceil, floor, inf, isqrt
 
-from xcc.symbolic import Atom, Dim, Expr
+from xcc.symbolic import Atom, Dim, Expr, float_of
 
 
 class Undecided(Exception):
@@ -108,12 +108,21 @@ def _atom(bounds: Bounds, atom: tuple[object, ...], least: int) -> tuple[float, 
         return max(al, bl), max(ah, bh)
     if name == "min":
         return min(al, bl), min(ah, bh)
+    if name == "root":
+        return _rooted(al), _rooted(ah)
+    if name == "scaled":
+        ends = sorted(_times(end, float_of(int(bl))) for end in (al, ah))
+        return tuple(end if abs(end) == inf else floor(end) for end in ends)  # type: ignore[return-value]
     if name == "mod" and bl > 0:
         return 0.0, min(bh - 1, ah) if al >= 0 else bh - 1
     if bl > 0:
         down = name == "floordiv"
         return _divided(al, bl if al < 0 else bh, down), _divided(ah, bh if ah < 0 else bl, down)
     return -inf, inf
+
+
+def _rooted(a: float) -> float:
+    return a if a == inf else isqrt(max(0, int(a))) if a > -inf else 0.0
 
 
 def _divided(a: float, b: float, down: bool) -> float:

@@ -2,7 +2,7 @@
 
 A dimension is an ``int`` or an :class:`Expr`. An ``Expr`` is kept as a polynomial with integer
 coefficients whose atoms are symbols and the opaque functions ``floordiv``, ``truncdiv`` (rounds
-towards 0), ``mod``, ``max`` and ``min``, so that equal expressions compare equal after the usual
+towards 0), ``mod``, ``max``, ``min``, ``root`` and ``scaled``, so that equal expressions compare equal after the usual
 algebra.
 """
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import operator
+import struct
 from collections.abc import Callable
 from functools import reduce
-from math import gcd
+from math import floor, gcd, isqrt
 
 from xcc.dim_expr import Dim, Expr, collapse, floordiv, function, mod, quotient
 
-__all__ = ["FUNCTIONS", "NUMBERS", "ceildiv", "dim_max", "dim_min", "is_equal", "truncdiv"]
+__all__ = ["FUNCTIONS", "NUMBERS", "ceildiv", "dim_max", "dim_min", "float_of", "is_equal", "root", "scaled",
+           "truncdiv"]
 
 
 def truncdiv(a: Dim, b: Dim) -> Dim:
@@ -54,9 +56,37 @@ def dim_min(a: Dim, b: Dim) -> Dim:
     return function("min", *sorted((a, b), key=str)) if isinstance(diff, Expr) else b if diff >= 0 else a
 
 
+def root(a: Dim, degree: Dim = 2) -> Dim:
+    """The square root of `a`, rounded down; 0 of a number below 0. Other degrees than 2 there are none."""
+    if degree != 2:
+        raise ValueError(f"a root of degree {degree}")
+    return _rooted(a, 2) if isinstance(a, int) else function("root", a, degree)
+
+
+def _rooted(a: int, _degree: int) -> int:
+    return isqrt(max(a, 0))
+
+
+def scaled(a: Dim, bits: Dim) -> Dim:
+    """`a` times a float, rounded down, as f64 has it: ``floor(0.7 * 730)`` is 510. `bits` are those of the float."""
+    return _scaled(a, bits) if isinstance(a, int) and isinstance(bits, int) else function("scaled", a, bits)
+
+
+def _scaled(a: int, bits: int) -> int:
+    return floor(a * float_of(bits))
+
+
+def float_of(bits: int) -> float:
+    """The f64 that has these bits, as a signed number."""
+    value: float = struct.unpack("<d", struct.pack("<q", bits))[0]
+    return value
+
+
 FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
-    "floordiv": floordiv, "truncdiv": truncdiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv}
+    "floordiv": floordiv, "truncdiv": truncdiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv,
+    "root": root, "scaled": scaled}
 """The functions in an expression, by the names in its text."""
 NUMBERS: dict[str, Callable[[int, int], int]] = {
-    "floordiv": operator.floordiv, "truncdiv": _truncated, "mod": operator.mod, "max": max, "min": min}
+    "floordiv": operator.floordiv, "truncdiv": _truncated, "mod": operator.mod, "max": max, "min": min,
+    "root": _rooted, "scaled": _scaled}
 """The same of numbers."""

@@ -8,13 +8,18 @@ from typing import Any
 import torch
 from torch._subclasses import fake_impls
 
-__all__ = ["declare_fake_ops"]
+from xcc.frontends.torch.batched import declare_batching_rules
+from xcc.frontends.torch.zero_tensors import declare_zero_tensors
+
+__all__ = ["declare_fake_ops", "root_of_size"]
 
 
 @cache
 def declare_fake_ops() -> None:
     """From now on ``_upsample_bicubic2d_aa_backward``, as its bilinear sibling is, and ``take_along_dim`` are traced at
-    any size."""
+    any size, and so is what ``torch.func`` makes of ops."""
+    declare_batching_rules()
+    declare_zero_tensors()
     op = torch.ops.aten._upsample_bicubic2d_aa_backward.default
     if op not in fake_impls.op_implementations_dict:
         fake_impls.register_op_impl(op)(_as_input)
@@ -40,3 +45,8 @@ def _take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
     shape = torch.broadcast_shapes(*beside)         # type: ignore[no-untyped-call]
     wide = (v.expand(*shape[:dim], v.shape[dim], *shape[dim + 1:]) for v in (x, indices))
     return next(wide).gather(dim, next(wide))
+
+
+def root_of_size(n: int) -> int:
+    """What Dynamo traces for ``math.isqrt``: the same for numbers below 2^52."""
+    return int(n ** 0.5)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
+from math import isqrt
 from types import BuiltinFunctionType
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ import torch
 from torch import _prims_common
 from torch._dynamo import symbolic_convert
 from torch._dynamo.variables.constant import ConstantVariable
+from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.tensor import SymNodeVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 from torch._subclasses import fake_impls
@@ -24,7 +26,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from xcc.frontends.torch.branches import merge_branches_of_nothing
-from xcc.frontends.torch.fake_ops import declare_fake_ops
+from xcc.frontends.torch.fake_ops import declare_fake_ops, root_of_size
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.size_answers import is_size, of_all, of_elements
@@ -179,14 +181,19 @@ def _broadcasting(function: Any) -> Any:
 
 
 def _with_bools(function: Any) -> Any:
-    """Ops take no bool that sizes decide (``is_causal=q.shape[2] > 1``): the model asks for its value, with a guard."""
+    """Ops take no bool that sizes decide (``is_causal=q.shape[2] > 1``): the model asks for its value, with a guard.
+    Dynamo does not trace ``math.isqrt``."""
 
     def value(v: Any) -> Any:
         symbolic = isinstance(v, SymNodeVariable) and isinstance(v.sym_num, torch.SymBool)
         return ConstantVariable.create(v.evaluate_expr()) if symbolic else v
 
     def call_function(own: Any, tx: Any, args: Any, kwargs: Any) -> Any:
-        if sizes.backed_size_oblivious and isinstance(own.value, BuiltinFunctionType):
+        if not sizes.backed_size_oblivious:
+            return function(own, tx, args, kwargs)
+        if own.value is isqrt:
+            return UserFunctionVariable(cast(Any, root_of_size)).call_function(tx, args, kwargs)
+        if isinstance(own.value, BuiltinFunctionType):
             args, kwargs = [value(a) for a in args], {name: value(a) for name, a in kwargs.items()}
         return function(own, tx, args, kwargs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import reduce
@@ -31,7 +32,7 @@ def dim_of(expr: Any, known: Mapping[Any, Dim]) -> Dim:
         return symbolic.sym(expr.name)
     kind = type(expr).__name__
     if kind in _ROUNDED:
-        return _ROUNDED[kind](*_ratio(expr.args[0], known, kind != "CeilToInt"))
+        return _rounded(kind, expr.args[0], known)
     operands = [dim_of(a, known) for a in expr.args] if not isinstance(expr, sympy.Pow) else []
     if isinstance(expr, sympy.Add):
         return reduce(lambda a, b: a + b, operands)
@@ -46,6 +47,59 @@ def dim_of(expr: Any, known: Mapping[Any, Dim]) -> Dim:
     if kind == "ModularIndexing":
         return symbolic.mod(symbolic.floordiv(operands[0], operands[1]), operands[2])
     raise NoSize(str(expr))
+
+
+def _rounded(kind: str, expr: Any, known: Mapping[Any, Dim]) -> Dim:
+    """A float expression rounded to a whole number: a quotient, or the square root of one, which rounds as that of the
+    quotient rounded alike does."""
+    radicand, down = _radicand(expr), kind in ("FloorToInt", "TruncToInt")
+    if radicand is None:
+        try:
+            return _ROUNDED[kind](*_ratio(expr, known, down))
+        except NoSize:
+            return _scaled(kind, expr, known)
+    top, bottom = _ratio(radicand, known, down)
+    if kind == "RoundToInt":
+        if bottom != 1:
+            raise NoSize(str(expr))
+        return symbolic.floordiv(symbolic.root(4 * top) + 1, 2)     # no root is half way between two numbers
+    if kind == "CeilToInt":
+        above = symbolic.ceildiv(top, bottom)
+        return symbolic.dim_min(above, 1) + symbolic.root(above - 1)
+    return symbolic.root(symbolic.floordiv(top, bottom))
+
+
+def _scaled(kind: str, expr: Any, known: Mapping[Any, Dim]) -> Dim:
+    """A float times a whole number, rounded as f64 has it."""
+    whole = _whole(expr.args[1]) if isinstance(expr, sympy.Mul) and len(expr.args) == 2 else None
+    if whole is None or not expr.args[0].is_Float or kind == "RoundToInt":
+        raise NoSize(str(expr))
+    factor, number = float(expr.args[0]), dim_of(whole, known)
+    below, above = symbolic.scaled(number, _bits(factor)), -1 * symbolic.scaled(number, _bits(-factor))
+    if kind == "TruncToInt" and not (factor > 0 and whole.is_nonnegative):
+        return symbolic.dim_max(below, 0) + symbolic.dim_min(above, 0)
+    return above if kind == "CeilToInt" else below
+
+
+def _bits(number: float) -> int:
+    bits: int = struct.unpack("<q", struct.pack("<d", number))[0]
+    return bits
+
+
+def _nearest(a: Dim, b: Dim) -> Dim:
+    """``a / b`` rounded as Python does: what is half way between two numbers to the even one."""
+    near = symbolic.floordiv(2 * a + b, 2 * b)
+    if isinstance(b, int) and b % 2:
+        return near
+    return near - symbolic.is_equal(symbolic.mod(2 * a + b, 2 * b), 0) * symbolic.mod(near, 2)
+
+
+def _radicand(expr: Any) -> Any:
+    """Of what a float expression is the square root; None where it is none."""
+    kind = type(expr).__name__
+    if kind == "FloatPow" and expr.args[1] == 0.5 or kind == "OpaqueUnaryFn_sqrt":
+        return expr.args[0]
+    return None
 
 
 def _ratio(expr: Any, known: Mapping[Any, Dim], down: bool) -> tuple[Dim, Dim]:
@@ -106,7 +160,7 @@ def _power(expr: Any, known: Mapping[Any, Dim]) -> Dim:
 
 
 _ROUNDED: dict[str, Callable[[Dim, Dim], Dim]] = {"CeilToInt": symbolic.ceildiv, "FloorToInt": symbolic.floordiv,
-                                                 "TruncToInt": symbolic.truncdiv}
+                                                 "RoundToInt": _nearest, "TruncToInt": symbolic.truncdiv}
 _FINEST, _LARGEST = 1 << 12, 1 << 6      # of factors: with sizes below 2^31, floats tell their products apart
 _VARIADIC: dict[str, Callable[[Dim, Dim], Dim]] = {"Max": symbolic.dim_max, "Min": symbolic.dim_min}
 _BINARY: dict[str, Callable[[Dim, Dim], Dim]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from xcc._mlir import Attribute, Value, ir
 from xcc.passes.shared.values import index, op
-from xcc.symbolic import Dim, Expr, bare_symbol, parse
+from xcc.symbolic import Dim, Expr, bare_symbol, float_of, parse
 
 _CALLS = {"floordiv": "arith.floordivsi", "truncdiv": "arith.divsi", "max": "arith.maxsi", "min": "arith.minsi"}
 
@@ -40,6 +40,8 @@ def emit_size(dim: Dim, symbols: Mapping[str, Value]) -> Value:
 
 
 def _call(atom: tuple[str, int | Expr, int | Expr], symbols: Mapping[str, Value], natural: bool) -> Value:
+    if atom[0] in ("root", "scaled"):
+        return _by_float(atom, emit_dim(atom[1], symbols, natural))
     a, b = emit_dim(atom[1], symbols, natural), emit_dim(atom[2], symbols, natural)
     if natural and atom[0] == "floordiv" and bare_symbol(atom[1]) and isinstance(atom[2], int):
         return op("arith.divui", [a.type], [a, b])
@@ -49,6 +51,21 @@ def _call(atom: tuple[str, int | Expr, int | Expr], symbols: Mapping[str, Value]
         return op(_CALLS[atom[0]], [a.type], [a, b])
     quotient = op("arith.floordivsi", [a.type], [a, b])
     return op("arith.subi", [a.type], [a, op("arith.muli", [a.type], [quotient, b])])
+
+
+def _by_float(atom: tuple[str, int | Expr, int | Expr], a: Value) -> Value:
+    """A root of numbers below 2^52, or a product by a float, rounded down."""
+    i64, f64 = ir.IntegerType.get_signless(64), ir.F64Type.get()
+    if atom[0] == "root":
+        a = op("arith.maxsi", [a.type], [a, index(0)])
+    x = op("arith.sitofp", [f64], [op("arith.index_cast", [i64], [a])])
+    if atom[0] == "root":
+        exact = op("math.sqrt", [f64], [x])
+    else:
+        assert isinstance(atom[2], int)
+        factor = op("arith.constant", [f64], [], value=ir.FloatAttr.get(f64, float_of(atom[2])))
+        exact = op("math.floor", [f64], [op("arith.mulf", [f64], [x, factor])])
+    return op("arith.index_cast", [a.type], [op("arith.fptosi", [i64], [exact])])
 
 
 def _divisor(b: Any) -> Any:

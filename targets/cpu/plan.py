@@ -42,6 +42,11 @@ _STEPS: dict[Callable[[int, int], int], Sequence[str]] = {
                    "%f{n} = arith.cmpi slt, %{b}, %one : i64"),
     NUMBERS["truncdiv"]: ("%d{n} = arith.maxsi %{b}, %one : i64", "%{n} = arith.divsi %{a}, %d{n} : i64",
                           "%f{n} = arith.cmpi slt, %{b}, %one : i64"),
+    NUMBERS["root"]: ("%w{n} = arith.maxsi %{a}, %zero : i64", "%x{n} = arith.sitofp %w{n} : i64 to f64",
+                      "%y{n} = math.sqrt %x{n} : f64", "%{n} = arith.fptosi %y{n} : f64 to i64"),
+    NUMBERS["scaled"]: ("%x{n} = arith.sitofp %{a} : i64 to f64", "%y{n} = arith.bitcast %{b} : i64 to f64",
+                        "%z{n} = arith.mulf %x{n}, %y{n} : f64", "%w{n} = math.floor %z{n} : f64",
+                        "%{n} = arith.fptosi %w{n} : f64 to i64"),
     max: ("%{n} = arith.maxsi %{a}, %{b} : i64",),
     min: ("%{n} = arith.minsi %{a}, %{b} : i64",),
 }
@@ -55,7 +60,7 @@ def plan_function(program: Program, dims: Sequence[Dim]) -> str:
     values = DimValues((*dims, *planner.counts), planner.limits)
     if not program.symbols or not set(values.symbols) <= set(program.symbols):
         return ""
-    if any(abs(n) >> 62 for n in values.leaves):
+    if any(abs(n) >> 63 for n in values.leaves):
         return ""
     count, slots, buffers = len(planner.temps), max(1, len(dims)), max(1, len(program.buffers))
     work = f"memref<4x{max(1, count)}xi64>"         # one of no elements would not become a plain pointer

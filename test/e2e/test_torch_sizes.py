@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -239,6 +240,39 @@ def test_images_are_resized_by_a_factor() -> None:
         return F.interpolate(x, scale_factor=1.2, mode="bilinear")
 
     assert compilations(f, ((1, 2, 10, 7),), ((1, 2, 5, 9),)) == [1, 1]
+
+
+def test_roots_and_shares_of_sizes() -> None:
+    """As what makes images of a row of patches has them, and what keeps some of its tokens."""
+    def f(x: Any) -> Any:
+        n = x.shape[1]
+        side, up = math.isqrt(n), math.ceil(math.sqrt(n + 1))
+        image = x.reshape(x.shape[0], int(n ** 0.5), round(math.sqrt(n)), 3)
+        return (image.sum(2) * side, F.pad(x, (0, 0, 0, up * up - n)).unflatten(1, (up, -1)) + 1,
+                x.topk(max(1, int(0.7 * n)), 1)[0], x[:, :math.ceil(n * 0.3)] * 2, x[:, :round(n / 2)] + 1)
+
+    assert compilations(f, *(((2, n * n, 3),) for n in (5, 2, 9, 1))) == [1, 1, 1, 1]
+
+
+def test_roots_of_sizes_in_exported_programs() -> None:
+    class Square(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            side = int(x.shape[1] ** 0.5)
+            return F.max_pool2d(x.transpose(1, 2).reshape(-1, 3, side, side), 2, ceil_mode=True), x[:, :int(0.7 * side)]
+
+    dims = ({0: torch.export.Dim("b"), 1: torch.export.Dim.AUTO},)
+    program = torch.export.export(Square(), (torch.randn(2, 25, 3),), dynamic_shapes=dims, strict=True)
+    run = xcc.torch.function(xcc.compile(program, isolate=False))
+    for b, n in ((2, 25), (1, 4), (3, 81), (2, 1)):
+        x = torch.randn(b, n, 3)
+        torch.testing.assert_close(run(x), Square()(x))
+
+
+def test_derivatives_of_derivatives() -> None:
+    def f(x: Any) -> Any:
+        return (x.sin() * x.cumsum(0)).sum() + x.softmax(0)[0]
+
+    assert compilations(torch.func.hessian(f), *(((n,),) for n in (5, 2, 9, 1))) == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])

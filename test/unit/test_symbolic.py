@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, prod
+import struct
+from math import floor, inf, isqrt, prod
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 from xcc import symbolic
 from xcc.bounds import interval
 from xcc.runtime.dim_values import DimValues
-from xcc.symbolic import Dim, ceildiv, dim_max, dim_min, evaluate, floordiv, mod, parse, sym, truncdiv
+from xcc.symbolic import Dim, ceildiv, dim_max, dim_min, evaluate, floordiv, mod, parse, root, scaled, sym, truncdiv
 
 N, M = sym("n"), sym("m")
+
+
+HALF, SEVEN_TENTHS, MINUS = (struct.unpack("<q", struct.pack("<d", x))[0] for x in (0.5, 0.7, -1.3))
 
 
 def test_equal_expressions_are_equal() -> None:
@@ -34,7 +38,8 @@ dims = st.recursive(
         st.tuples(d, d).map(lambda p: p[0] + p[1]), st.tuples(d, d).map(lambda p: p[0] * p[1]),
         st.tuples(d, st.integers(1, 9)).map(lambda p: floordiv(*p)),
         st.tuples(d, st.integers(1, 9)).map(lambda p: truncdiv(*p)),
-        st.tuples(d, st.integers(1, 9)).map(lambda p: mod(*p)),
+        st.tuples(d, st.integers(1, 9)).map(lambda p: mod(*p)), d.map(root),
+        st.tuples(d, st.sampled_from([HALF, SEVEN_TENTHS, MINUS])).map(lambda p: scaled(*p)),
         st.tuples(d, d).map(lambda p: dim_max(*p)), st.tuples(d, d).map(lambda p: dim_min(*p))), max_leaves=8)
 
 
@@ -56,6 +61,7 @@ def test_values(a: Dim, b: Dim, by: int, n: int, m: int) -> None:
         assert evaluate(truncdiv(a, b), env) == int(x / y) and evaluate(floordiv(a, b), env) == x // y
         assert evaluate(mod(a, b), env) == x % y
     assert evaluate(dim_max(a, b), env) == max(x, y)
+    assert evaluate(root(a), env) == isqrt(max(x, 0)) and evaluate(scaled(a, SEVEN_TENTHS), env) == floor(x * 0.7)
     assert evaluate(symbolic.substitute(a, {"n": M, "m": N}), {"n": m, "m": n}) == x
 
 

@@ -1,31 +1,65 @@
-"""Sizes that are a float times a size: quotients of whole numbers where these round alike."""
+"""Sizes that are a float times a size, and square roots of sizes, rounded: as floats give."""
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import sympy
-from torch.utils._sympy.functions import CeilToInt, FloorToInt, ToFloat
+from torch.utils._sympy.functions import (
+    CeilToInt,
+    FloatPow,
+    FloorToInt,
+    IntTrueDiv,
+    OpaqueUnaryFn_sqrt,
+    RoundToInt,
+    ToFloat,
+    TruncToInt,
+)
 
 from xcc import symbolic
 from xcc.frontends.torch.sizes import NoSize, dim_of
 
 N = sympy.Symbol("n", integer=True, nonnegative=True)
 DRAWN = random.Random(0)
+ROUNDED: list[tuple[Any, Callable[[float], int]]] = [
+    (FloorToInt, math.floor), (CeilToInt, math.ceil), (TruncToInt, math.trunc), (RoundToInt, round)]
 
 
-@pytest.mark.parametrize("factor", [1.2, 1.1, 1.7, 0.3, 1.3, 1 / 3, 2 / 3, 2.5])
+def check(size: Any, wanted: Callable[[int], int], sizes: Any) -> None:
+    dim = dim_of(size, {N: symbolic.sym("n")})
+    for n in sizes:
+        assert symbolic.evaluate(dim, {"n": n}) == wanted(n), n
+
+
+@pytest.mark.parametrize("factor", [1.2, 1.1, 1.7, 0.3, 1.3, 1 / 3, 2 / 3, 2.5, 0.7, 2.3, 0.9])
 def test_they_are_what_floats_give(factor: float) -> None:
-    dim = dim_of(FloorToInt(sympy.Float(factor) * ToFloat(N)), {N: symbolic.sym("n")})
-    sizes = [DRAWN.randrange(1 << 31) // k * k for k in (1, 3, 10) for _ in range(100)]
-    for n in (*range(200), *sizes):
-        assert symbolic.evaluate(dim, {"n": n}) == math.floor(factor * n), n
-
-
-@pytest.mark.parametrize("size", [FloorToInt(sympy.Float(0.7) * ToFloat(N)), CeilToInt(sympy.Float(1.1) * ToFloat(N))])
-def test_others_are_refused(size: sympy.Expr) -> None:
     """``floor(0.7 * 730)`` is 510, ``ceil(1.1 * 10)`` is 12."""
-    with pytest.raises(NoSize, match=r"\*"):
-        dim_of(size, {N: symbolic.sym("n")})
+    sizes = [*range(800), *(DRAWN.randrange(1 << 31) // k * k for k in (1, 3, 10) for _ in range(100))]
+    for kind, rounded in ROUNDED[:3]:
+        check(kind(sympy.Float(factor) * ToFloat(N)), lambda n, by=rounded: by(factor * n), sizes)
+    below = sympy.Float(factor) * ToFloat(N - 300)
+    check(TruncToInt(below), lambda n: math.trunc(factor * (n - 300)), range(400))
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 4, 10])
+def test_quotients_to_the_nearest(divisor: int) -> None:
+    check(RoundToInt(IntTrueDiv(N, divisor)), lambda n: round(n / divisor), range(100))
+
+
+@pytest.mark.parametrize("root", [OpaqueUnaryFn_sqrt, lambda x: FloatPow(x, sympy.Float(0.5))])
+def test_square_roots(root: Callable[[Any], Any]) -> None:
+    sizes = [*range(300), *(DRAWN.randrange(1 << 15) ** 2 + near for near in (-1, 0, 1) for _ in range(50))]
+    for kind, rounded in ROUNDED:
+        check(kind(root(ToFloat(N))), lambda n, by=rounded: by(math.sqrt(n)), [n for n in sizes if n >= 0])
+        if kind is not RoundToInt:
+            check(kind(root(IntTrueDiv(N, 3))), lambda n, by=rounded: by(math.sqrt(n / 3)), range(300))
+
+
+def test_others_are_refused() -> None:
+    for size in (RoundToInt(sympy.Float(0.7) * ToFloat(N)), FloorToInt(FloatPow(ToFloat(N), sympy.Float(0.25)))):
+        with pytest.raises(NoSize):
+            dim_of(size, {N: symbolic.sym("n")})

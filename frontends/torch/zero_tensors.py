@@ -1,0 +1,90 @@
+"""Sums and products with tangents that are known to be zero, which forward derivatives of ``torch.func`` have.
+
+torch's own rules, of C++ code, read their sizes as numbers: a model would be compiled again for each size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch._C import DispatchKey
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
+from torch.utils import _pytree
+
+__all__ = ["declare_zero_tensors"]
+
+_FILLED = ("bmm.default", "cat.default", "clone.default", "convolution.default", "cumsum.default",
+           "gather.default", "index.Tensor", "masked_fill.Scalar", "mean.dim", "mm.default", "mv.default",
+           "prod.default", "prod.dim_int", "sum.default", "sum.dim_IntList", "where.self")
+"""Ops of tangents that torch gives zeros in memory."""
+
+
+@cache
+def declare_zero_tensors() -> None:
+    """From now on sums, products and quotients with such a tensor are traced at any size."""
+    aten = torch.ops.aten
+    rules: dict[Any, Callable[..., Any]] = {aten.add.Tensor: _add, aten.sub.Tensor: _sub, aten.mul.Tensor: _mul,
+                                            aten.div.Tensor: _div}
+    for name in _FILLED:
+        packet, overload = name.split(".")
+        op = getattr(getattr(aten, packet), overload)
+        rules[op] = _of_filled(op)
+    for op, rule in rules.items():
+        if DispatchKey.ZeroTensor not in op.py_kernels:
+            op.py_impl(DispatchKey.ZeroTensor)(rule)
+
+
+def _of_filled(op: Any) -> Callable[..., Any]:
+    def rule(*args: Any, **kwargs: Any) -> Any:
+        return op(*_pytree.tree_map(_filled, args), **_pytree.tree_map(_filled, kwargs))
+
+    return rule
+
+
+def _filled(x: Any) -> Any:
+    zero = isinstance(x, torch.Tensor) and x._is_zerotensor()
+    return torch.zeros(x.shape, dtype=x.dtype, device=x.device) if zero else x
+
+
+def _add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+    if a._is_zerotensor() and b._is_zerotensor():
+        return _zero(a, b)
+    if b._is_zerotensor():
+        return _like_result(a, a, b)
+    out = _like_result(b, a, b)
+    return out if alpha == 1 else out * alpha
+
+
+def _sub(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+    return _add(a, b, alpha=-alpha)
+
+
+def _mul(a: Any, b: Any) -> Any:
+    return _zero(a, b)
+
+
+def _div(a: Any, b: Any) -> Any:
+    return a / _filled(b) if b._is_zerotensor() else _zero(a, b)
+
+
+def _shape(a: Any, b: Any) -> Any:
+    return torch.broadcast_shapes(a.shape, b.shape)     # type: ignore[no-untyped-call]
+
+
+def _type(a: Any, b: Any) -> torch.dtype:
+    kind: torch.dtype = elementwise_dtypes(a, b, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)[1]
+    return kind
+
+
+def _zero(a: Any, b: Any) -> Any:
+    """What stands for zeros of the shape and type that `a` and `b` give together."""
+    device = b.device if not a.dim() and b.dim() else a.device
+    return torch._efficientzerotensor(_shape(a, b), dtype=_type(a, b), device=device)
+
+
+def _like_result(x: Any, a: Any, b: Any) -> Any:
+    """A copy of `x` of the shape and type that `a` and `b` give together."""
+    return x.expand(_shape(a, b)).to(_type(a, b), copy=True)
