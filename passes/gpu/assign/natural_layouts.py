@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from xcc._mlir import Operation, Value, ir, parent_op
+from xcc._mlir import Operation, Value, ir, maker, parent_op
 from xcc.passes.gpu.assign.operand_patch import patch
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import element_bytes, is_elementwise, is_vector, owner, shape_of, yielded
+from xcc.passes.gpu.layout.tile_ops import element_bytes, is_elementwise, is_vector, shape_of, yielded
 from xcc.passes.gpu.memory.access import Access, register_run
 from xcc.passes.gpu.thread.scan import scan_layout
 from xcc.passes.gpu.thread.sort import SORT, sorted_layout
@@ -51,7 +51,7 @@ class NaturalLayouts:
         return max(found, key=lambda n: n[1]) if found else None
 
     def _natural(self, value: Value) -> Ranked | None:
-        op = owner(value)
+        op = maker(value)
         if op is None:
             parent = parent_op(value)
             if parent.name == "scf.while":

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Operation, Value, ir, parent_op
+from xcc._mlir import Operation, Value, ir, maker, parent_op
 from xcc.diagnostics import CompilerBug
-from xcc.passes.gpu.layout.tile_ops import constant, owner
+from xcc.passes.shared.patterns import int_constant
 from xcc.symbolic import Dim
 
 __all__ = ["MAX_DIVISOR", "divisor", "forall_bounds", "kernel_symbols", "symbolic_value"]
@@ -19,10 +19,10 @@ MAX_DIVISOR = 1 << 20
 
 def divisor(value: Value) -> int:
     """A power of two or multiple known to divide an index value; 1 when nothing is known."""
-    fixed = constant(value)
+    fixed = int_constant(value)
     if fixed is not None:
         return abs(fixed) if fixed else MAX_DIVISOR
-    op = owner(value)
+    op = maker(value)
     if op is None:
         return _induction_divisor(value)
     if op.name == "arith.muli":
@@ -97,10 +97,10 @@ def symbolic_value(value: Value | int, symbols: dict[Value, Dim]) -> Dim:
         return value
     if value in symbols:
         return symbols[value]
-    fixed = constant(value)
+    fixed = int_constant(value)
     if fixed is not None:
         return fixed
-    op = owner(value)
+    op = maker(value)
     if op is not None and op.name in _BINARY:
         result: Dim = _BINARY[op.name](symbolic_value(op.operands[0], symbols),
                                        symbolic_value(op.operands[1], symbols))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.index_vectors import line_of, scalar_of
 from xcc.passes.gpu.layout.registers import index, register_vector
-from xcc.passes.gpu.layout.tile_ops import constant, is_vector, shape_of
+from xcc.passes.gpu.layout.tile_ops import is_vector, shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
+from xcc.passes.shared.patterns import int_constant
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
@@ -132,6 +133,6 @@ def _masked(size: Value) -> int:
 def _limit(user: Operation, number: int) -> int:
     if user.name == "vector.create_mask":
         return int(shape_of(user.results[0])[number])
-    if user.name == "arith.select" and number == 1 and constant(user.operands[2]) == 0:
+    if user.name == "arith.select" and number == 1 and int_constant(user.operands[2]) == 0:
         return _masked(user.results[0])
     return 0
