@@ -34,8 +34,6 @@ def divisor(value: Value) -> int:
         return math.gcd(divisor(op.operands[1]), divisor(op.operands[2]))
     if op.name in ("arith.index_cast", "arith.extsi", "arith.extui"):
         return divisor(op.operands[0])
-    if op.name == "affine.apply":
-        return _affine_divisor(op)
     return 1
 
 
@@ -51,25 +49,6 @@ def _induction_divisor(value: Value) -> int:
             return math.gcd(*(abs(b) if isinstance(b, int) and b else MAX_DIVISOR if isinstance(b, int) else divisor(b)
                               for b in (lower[number], step[number])))
     return 1
-
-
-def _affine_divisor(op: Operation) -> int:
-    amap = op.attributes["map"].value
-
-    def visit(e: Any) -> int:
-        if isinstance(e, ir.AffineConstantExpr):
-            return abs(e.value) or MAX_DIVISOR
-        if isinstance(e, ir.AffineDimExpr):
-            return divisor(op.operands[e.position])
-        if isinstance(e, ir.AffineSymbolExpr):
-            return divisor(op.operands[amap.n_dims + e.position])
-        if isinstance(e, ir.AffineAddExpr):
-            return math.gcd(visit(e.lhs), visit(e.rhs))
-        if isinstance(e, ir.AffineMulExpr):
-            return min(visit(e.lhs) * visit(e.rhs), MAX_DIVISOR)
-        return 1
-
-    return visit(amap.results[0])
 
 
 def forall_bounds(op: Operation) -> tuple[list[int], list[Value | int], list[int]]:

@@ -41,8 +41,6 @@ def read(function: Operation) -> Kernel:
                 sizes[op.results[0]] = sizes[op.operands[1]]
             case "linalg.generic":
                 _read_generic(op, kernel, sizes, fills)
-            case "tensor.expand_shape" | "tensor.collapse_shape" | "tensor.cast":
-                _read_unit_reshape(op, kernel)
             case "arith.constant" if isinstance(op.results[0].type, ir.RankedTensorType):
                 t = ir.RankedTensorType(op.results[0].type)
                 tensors[op.results[0]] = Tensor(op.results[0], tuple(t.shape), t.element_type,
@@ -138,27 +136,6 @@ def _infer_window(e: Dim, size: Dim, loops: list[Dim | None]) -> None:
             rest -= c
     (m, c), = unknown
     loops[int(m[0][0][1:])] = rest // c + 1
-
-
-def _read_unit_reshape(op: Operation, kernel: Kernel) -> None:
-    """Reshapes that only add or drop unit dims: the same tensor under another value."""
-    source = kernel.by_value[op.operands[0]]
-    out = ir.RankedTensorType(op.results[0].type)
-    wide = [d for d in source.dims if d != 1]
-    dims: list[Dim] = []
-    it = iter(wide)
-    for s in out.shape:
-        dims.append(1 if s == 1 else next(it))
-    t = Tensor(op.results[0], tuple(dims), source.element)
-    view = Op(None, list(dims), [False] * len(dims), [], [tuple(loop(n) for n in range(len(dims)))], [None])
-    keep = [n for n, d in enumerate(dims) if d != 1]
-    positions = iter(keep)
-    access = tuple(0 if d == 1 else loop(next(positions)) for d in source.dims)
-    view.inputs = [(source, access)]
-    view.results = [t]
-    t.producer = view
-    kernel.by_value[op.results[0]] = t
-    kernel.ops.append(view)
 
 
 def index_to_dim(value: Value, symbols: dict[Value, str]) -> Dim:
