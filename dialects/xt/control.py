@@ -12,6 +12,7 @@ from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dims, integers, operand, region, symbol_ref, text, variadic
 from xcc.dialects.xt.op import BUILDERS, ListOp, agree, attrs_of, build, create, grouped_operands, typed
+from xcc.dialects.xt.reading import block_results
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim
 
@@ -43,11 +44,6 @@ def _differ(what: str, have: Sequence[Value | TensorType], want: Sequence[Value 
     return f"{what} {', '.join(map(str, a)) or 'nothing'} where {', '.join(map(str, b)) or 'nothing'} is expected"
 
 
-def yielded(block: Block) -> list[Value]:
-    """The operands of the block's yield."""
-    return list(block.operations[len(block.operations) - 1].operation.operands)
-
-
 def _blocks(op: Operation) -> list[Block]:
     return [r.blocks[0] for r in op.operation.regions]
 
@@ -63,8 +59,8 @@ class If(_Control, ListOp, name="if"):
     def problem(cls, op: Operation) -> str | None:
         if str(TensorType.of(op.operation.operands[0])) != "i1[]":
             return "the condition is not an i1 scalar"
-        return next(filter(None, (_differ("a branch yields", yielded(b), op.operation.results) for b in _blocks(op))),
-                    None)
+        return next(filter(None, (_differ("a branch yields", block_results(b), op.operation.results)
+                                  for b in _blocks(op))), None)
 
 
 class While(_Control, ListOp, name="while"):
@@ -78,10 +74,10 @@ class While(_Control, ListOp, name="while"):
     def problem(cls, op: Operation) -> str | None:
         carried = list(op.operation.operands)
         cond, body = _blocks(op)
-        return (_differ("the condition region yields", yielded(cond), [TensorType((), "i1")])
+        return (_differ("the condition region yields", block_results(cond), [TensorType((), "i1")])
                 or _differ("the condition region takes", cond.arguments, carried)
                 or _differ("the body takes", body.arguments, carried)
-                or _differ("the body yields", yielded(body), carried)
+                or _differ("the body yields", block_results(body), carried)
                 or _differ("it gives", op.operation.results, carried))
 
 
@@ -106,7 +102,7 @@ class Scan(_Control, ListOp, name="scan"):
         a = attrs_of(op)
         (block,) = _blocks(op)
         carried, xs = (typed(v) for v in grouped_operands(op))
-        outs = typed(tuple(yielded(block)))
+        outs = typed(tuple(block_results(block)))
         ys = outs[len(carried):]
         if not len(a.axes) == len(a.reverse) == len(xs) or not len(a.out_axes) == len(a.out_reverse) == len(ys):
             return "axes and directions do not match the scanned and stacked values"

@@ -19,9 +19,9 @@ from typing import Any
 from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, maker, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import WAVE, Address, address_of, is_memory_access
-from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.buffer_bounds import Bounds, bounds
+from xcc.passes.shared.values import index
 
 END = 1 << 31           # bytes: an offset that is behind every buffer
 SPACE = "#amdgpu.address_space<fat_raw_buffer>"

@@ -15,9 +15,10 @@ from __future__ import annotations
 from xcc._mlir import Module, Operation, Value, ir, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
-from xcc.passes.gpu.layout.tile_ops import CONVERT, is_elementwise, is_vector, set_int
+from xcc.passes.gpu.layout.tile_ops import CONVERT, set_int
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.thread.pieces import AHEAD, IN_PIECES, PIECES, barrier_behind, has_copies
+from xcc.passes.shared.values import is_elementwise, is_vector
 
 LOADED = 36     # registers that wait for loads of later pieces
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 from xcc._mlir import Module, Operation, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
-from xcc.passes.gpu.layout.tile_ops import is_vector, set_int, shape_of
+from xcc.passes.gpu.layout.tile_ops import set_int, shape_of
 from xcc.passes.gpu.pipeline.loads_ahead import PEELED, LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.rounds import PERSISTENT
 from xcc.passes.gpu.thread.pieces import IN_PIECES, PREFETCH
+from xcc.passes.shared.values import is_vector
 
 CORE_REGISTERS = 65536      # of an NVIDIA core
 OTHERS = 60     # registers of a thread that a loop needs besides its results and what is loaded early

@@ -19,10 +19,11 @@ from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, ir, make
 from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
-from xcc.passes.gpu.layout.tile_ops import element_bytes, is_vector
+from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.linalg.kernel.domain import volume
+from xcc.passes.shared.values import is_vector
 from xcc.targets.base import Chip
 
 WIDE = 16           # bytes of an access

@@ -10,10 +10,11 @@ from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import element_bytes, is_elementwise, is_vector, shape_of, yielded
+from xcc.passes.gpu.layout.tile_ops import element_bytes, shape_of, yielded
 from xcc.passes.gpu.memory.access import Access, register_run
 from xcc.passes.gpu.thread.scan import scan_layout
 from xcc.passes.gpu.thread.sort import SORT, sorted_layout
+from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.targets.base import Chip
 
 __all__ = ["CONTRACTION", "NaturalLayouts", "scan_dim"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from xcc._mlir import Operation, Value, ir, maker
 from xcc.passes.gpu.assign.natural_layouts import NaturalLayouts
 from xcc.passes.gpu.layout.contraction import HELD, RUN, SWAPPED, WARPS, Contraction
-from xcc.passes.gpu.layout.tile_ops import is_elementwise, is_vector, yielded
+from xcc.passes.gpu.layout.tile_ops import yielded
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.targets.base import Chip
 
 __all__ = ["join_columns", "share_rows"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from xcc._mlir import InsertionPoint, Operation, Value, ir, maker
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_vector, shape_of
+from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, shape_of
+from xcc.passes.shared.values import is_vector
 
 __all__ = ["Relayout", "free"]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from xcc._mlir import Block, Operation, Value, arith_d, ir, maker, memref_d, parent_op
 from xcc.passes.gpu.index.upper_bounds import largest
-from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import index
 
 __all__ = ["ACCESSES", "LIMIT", "WAVE", "Address", "LanePart", "address_of", "is_memory_access", "lane_terms",
            "linear_terms", "same_in_workgroup"]

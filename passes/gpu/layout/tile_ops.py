@@ -9,8 +9,8 @@ from xcc._mlir import Block, Operation, Type, Value, ir, maker
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
 
-__all__ = ["CONVERT", "LAYOUT", "config_int", "element_bytes", "int_attribute", "is_elementwise",
-           "is_vector", "set_int", "shape_of", "splat", "step_of", "walk", "words", "yielded"]
+__all__ = ["CONVERT", "LAYOUT", "config_int", "element_bytes", "int_attribute", "set_int", "shape_of", "splat",
+           "step_of", "walk", "words", "yielded"]
 
 LAYOUT = "xcc.layout"       # of the vectors that an op gives, or that it stores
 CONVERT = "builtin.unrealized_conversion_cast"      # of a vector to its own type: to another layout
@@ -68,14 +68,6 @@ def int_attribute(op: Operation, name: str) -> int:
 def set_int(op: Operation, name: str, value: int) -> None:
     """Gives `op` an integer attribute."""
     op.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
-
-
-def is_vector(value: Value) -> bool:
-    return isinstance(value.type, ir.VectorType)
-
-
-def is_elementwise(op: Operation) -> bool:
-    return op.name.startswith(("arith.", "math.")) and op.name != "arith.constant"
 
 
 def shape_of(value: Value) -> tuple[int, ...]:

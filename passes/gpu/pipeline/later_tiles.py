@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Attribute, Block, Operation, Value, arith_d, ir, maker, owner_op
-from xcc.passes.gpu.layout.registers import guarded, index, to_memory
+from xcc.passes.gpu.layout.registers import guarded, to_memory
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.memory.gathers import reader
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import LOADS
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.shared.values import index
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder

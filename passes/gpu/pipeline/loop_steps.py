@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from xcc._mlir import Operation, Value, arith_d
-from xcc.passes.gpu.layout.registers import index
 from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import index
 
 __all__ = ["Steps"]
 

@@ -18,13 +18,13 @@ from xcc._mlir import Block, Operation, Value, arith_d, gpu_d, ir, maker, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, TURNS_BYTES
-from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
-from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, is_vector, shape_of
+from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, shape_of
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.pipelined_loop import PipelinedLoop
 from xcc.passes.gpu.pipeline.staging_rules import PURE, adds_alone
+from xcc.passes.shared.values import index, is_vector
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder

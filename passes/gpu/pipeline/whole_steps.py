@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.index_vectors import line_of, scalar_of
-from xcc.passes.gpu.layout.registers import index, register_vector
-from xcc.passes.gpu.layout.tile_ops import is_vector, shape_of
+from xcc.passes.gpu.layout.tile_ops import shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import index, is_vector, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
@@ -90,7 +90,7 @@ class WholeSteps:
             if of == op:
                 return index(elements)
         if any(of == op for of, _, _ in self.tests):
-            kind = register_vector(k.layout(op.results[0]).registers, ir.IntegerType.get_signless(1))
+            kind = vec(k.layout(op.results[0]).registers, ir.IntegerType.get_signless(1))
             return arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True)))
         return None
 

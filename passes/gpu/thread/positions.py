@@ -12,9 +12,10 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.index.index_vectors import line_below
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.registers import from_registers, index, register_vector, registers_of, select_registers
-from xcc.passes.gpu.layout.tile_ops import is_vector, shape_of
+from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
+from xcc.passes.gpu.layout.tile_ops import shape_of
 from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import index, is_vector, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -131,7 +132,7 @@ def constant(k: KernelBuilder, op: Operation) -> None:
         k.values[result] = arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, data.get_splat_value()))
         return
     layout = k.layout(result)
-    table = vector_d.shape_cast(register_vector(prod(layout.shape), kind.element_type),
+    table = vector_d.shape_cast(vec(prod(layout.shape), kind.element_type),
                                 arith_d.constant(result.type, op.attributes["value"]))
     scalars = []
     for r in range(layout.registers):
