@@ -16,8 +16,8 @@ from xcc._mlir import Block, Module, Operation, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import LAYOUT, walk, words
-from xcc.passes.walk import ops_where
+from xcc.passes.gpu.layout.tile_ops import LAYOUT, words
+from xcc.passes.walk import ops_where, walk
 from xcc.targets.base import Chip
 
 MOST = 32       # registers of 4 bytes that a thread's reads may fill

@@ -21,9 +21,10 @@ from xcc._mlir import Module, Operation, Value, arith_d, ir, maker, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
-from xcc.passes.gpu.layout.tile_ops import config_int, element_bytes, shape_of, step_of, walk
+from xcc.passes.gpu.layout.tile_ops import config_int, element_bytes, shape_of, step_of
 from xcc.passes.shared.values import index
 from xcc.passes.shared.values import op as op_of
+from xcc.passes.walk import walk
 
 __all__ = ["RotateLoads"]
 

@@ -10,7 +10,7 @@ from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
 
 __all__ = ["CONVERT", "LAYOUT", "config_int", "element_bytes", "int_attribute", "set_int", "shape_of", "splat",
-           "step_of", "walk", "words", "yielded"]
+           "step_of", "words", "yielded"]
 
 LAYOUT = "xcc.layout"       # of the vectors that an op gives, or that it stores
 CONVERT = "builtin.unrealized_conversion_cast"      # of a vector to its own type: to another layout
@@ -85,17 +85,6 @@ def element_bytes(element_type: Type) -> int:
 def words(layout: Layout, value: Value) -> int:
     """Registers of 4 bytes that `value`, distributed by `layout`, takes in a thread."""
     return -(-layout.registers * element_bytes(ir.VectorType(value.type).element_type) // 4)
-
-
-def walk(block: Block) -> list[Operation]:
-    """All operations under `block`, outer before inner, in order."""
-    out: list[Operation] = []
-    for op in block.operations:
-        out.append(op.operation)
-        for region in op.operation.regions:
-            for inner in region.blocks:
-                out += walk(inner)
-    return out
 
 
 def yielded(op: Operation, i: int) -> Value:
