@@ -22,11 +22,16 @@ def test_gradients_of_filters(chip, kind, shape, outs, kernel, low, strides):
               filled(shape, kind), filled((shape[0], *outs), kind, 1))
 
 
-@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
-def test_gradients_of_depthwise_filters(chip):
+@pytest.mark.parametrize(("chip", "kind", "shape", "outs", "kernel", "low", "strides", "dilation"), [
+    ("sm_90a,cores=2", "float16", (3, 32, 9, 8), (5, 4), (3, 3), (1, 1), (2, 2), 1),
+    ("sm_90a,cores=2", "float16", (2, 32, 5, 19), (5, 19), (5, 5), (2, 2), (1, 1), 1),      # a line in two blocks
+    ("sm_80,cores=2", "float32", (2, 32, 9, 7), (7, 3), (2, 3), (0, 0), (1, 1), 2),
+    ("gfx942,cores=2", "float16", (3, 64, 9, 8), (5, 4), (3, 3), (1, 1), (2, 2), 1),
+    ("gfx942", "float16", (3, 24, 9, 8), (5, 4), (3, 3), (1, 1), (2, 2), 1)])       # too few lines for its cores
+def test_gradients_of_depthwise_filters(chip, kind, shape, outs, kernel, low, strides, dilation):
     with on_chip(chip):
-        check(lambda x, g: filter_gradient(x, g, (3, 3), (1, 1), (2, 2), (1, 1), 24),
-              filled((3, 24, 9, 8), "float16"), filled((3, 24, 5, 4), "float16", 1))
+        check(lambda x, g: filter_gradient(x, g, kernel, low, strides, (dilation, dilation), shape[1]),
+              filled(shape, kind), filled((*shape[:2], *outs), kind, 1))
 
 
 def test_gradients_of_norms_of_transposed_rows():
