@@ -34,6 +34,18 @@ def test_gradients_of_depthwise_filters(chip, kind, shape, outs, kernel, low, st
               filled(shape, kind), filled((*shape[:2], *outs), kind, 1))
 
 
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
+def test_gradients_of_a_head_of_odd_rows(chip):
+    """Of 73 words: their gradient is read through one copy, along its columns."""
+    def gradients(g, w, x):
+        rows = xt.reshape(g, shape=(128, 73))
+        return (xt.dot_general(g, w, lhs_contract=(2,), rhs_contract=(0,)),
+                xt.dot_general(rows, x, lhs_contract=(0,), rhs_contract=(0,)))
+
+    with on_chip(chip):
+        check(gradients, *(filled(s, "float16", n) for n, s in enumerate(((2, 64, 73), (73, 256), (128, 256)))))
+
+
 def test_gradients_of_norms_of_transposed_rows():
     """Sums over two dims that lie the other way round in memory: they are walked as they lie."""
     def scaled(x, g, mean):
