@@ -64,6 +64,18 @@ def test_gradients_of_few_embeddings():
               filled((96, 40), "float32", 1))
 
 
+@pytest.mark.parametrize(("chip", "tied"), [("sm_90a", True), ("gfx942", False)])
+def test_gradients_of_embeddings_are_rounded_once(chip, tied):
+    """Sums for each of 40 places begin with zeros, or with the gradient of a head that shares the weights."""
+    def gradient(y, i, u):
+        zeros = xt.broadcast(xt.constant(0.0, dtype="f32"), shape=(40, 24))
+        sums = xt.convert(xt.scatter_nd(zeros, i, xt.convert(u, dtype="f32"), reduction="add"), dtype="f16")
+        return xt.add(y, sums) if tied else sums
+
+    with on_chip(chip):
+        check(gradient, filled((40, 24), "float16"), filled((96, 1), "int64") % 37, filled((96, 24), "float16", 1))
+
+
 @pytest.mark.parametrize(("chip", "rows", "keys", "heads", "causal"), [
     ("sm_90a", 70, 70, 2, True), ("sm_80", 33, 90, 4, False), ("sm_80", 2, 600, 2, False),
     ("gfx942", 40, 33, 2, False)])
