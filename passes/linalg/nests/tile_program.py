@@ -35,6 +35,12 @@ __all__ = ["TileProgram"]
 MOST_LANES = 256
 """Of the sums of a second result's tile on a core: some vectors."""
 
+MERGED = 32
+"""Elements of parts that a thread adds up."""
+
+SECTOR = 8
+"""The fewest columns that are merged together, of 4 bytes each."""
+
 REPLACED = ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_attrs", "arg_attrs", *OF_LOOPS)
 
 
@@ -112,8 +118,10 @@ class TileProgram:
         for number, ops in enumerate(self.levels):
             ev.row_parts.level = number
             for op in ops:
+                dims = op.results[0].dims
+                like = self.schedule if dims == self.main.dims else _points(self.schedule, len(dims))
                 with ev.b.scope():
-                    RowPartsNest(ev, _points(self.schedule, len(op.results[0].dims)), op, self.parts).emit()
+                    RowPartsNest(ev, like, op, self.parts).emit()
         ev.row_parts.level = None
 
     def _taken_rows(self, groups: dict[tuple[Dim, ...], list[Result]]) -> list[Result]:
@@ -140,6 +148,9 @@ class TileProgram:
             with ev.b.scope():
                 PartsNest(ev, schedule, dims, group, self.parts).emit()
             schedule = _rows(schedule)
+        elif is_main and dims and any(op.results[0].dims == dims for ops in self.levels for op in ops):
+            assert isinstance(self.parts, int)
+            schedule = _rows(schedule, max(SECTOR, MERGED * schedule.gpu.threads // self.parts))
         with ev.b.scope():
             nest = Nest(ev, schedule, dims, group, rows=rows if is_main else ())
             if schedule.gpu.streamed:
@@ -155,9 +166,10 @@ def _points(like: Schedule, rank: int) -> Schedule:
     return like.with_gpu(descending=-1)
 
 
-def _rows(like: Schedule) -> Schedule:
-    """Merges the parts of what `like` cuts, a row a workgroup."""
-    tile = tuple(n if d == len(like.vector) - 1 else 1 for d, n in enumerate(like.vector))
+def _rows(like: Schedule, most: int = 0) -> Schedule:
+    """Merges the parts of what `like` cuts, a row a workgroup; with `most`, not more columns of it than that."""
+    columns = min(like.vector[-1], 1 << most.bit_length() - 1) if most else like.vector[-1]
+    tile = (*(1 for _ in like.vector[:-1]), columns)
     return replace(like, block=tile, vector=tile).with_gpu(descending=-1)
 
 
