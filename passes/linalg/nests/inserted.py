@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.passes.linalg.build.tile_memory import Memory
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.kernel.kernel import Border, Tensor
@@ -18,7 +18,7 @@ __all__ = ["InsertedResult", "bordered_result", "stored_dims"]
 class InsertedResult:
     """Result `t` in the buffer `memref`, of the dims that `stored_dims` gives."""
 
-    def __init__(self, memory: Memory, t: Tensor, memref: Any, border: Border) -> None:
+    def __init__(self, memory: Memory, t: Tensor, memref: Value, border: Border) -> None:
         self.memory, self.memref = memory, memref
         self.whole = replace(t, dims=stored_dims(t, border))
         self.places = _places(t, border)
@@ -31,7 +31,7 @@ class InsertedResult:
                           [b.ix_add(i, b.ix_of(b.dim(low))) for i, (_, _, low) in zip(own, self.places, strict=True)])
 
 
-def bordered_result(memory: Memory, t: Tensor, memref: Any, border: Border | None,
+def bordered_result(memory: Memory, t: Tensor, memref: Value, border: Border | None,
                     ) -> BorderedResult | InsertedResult | None:
     """How `t` is stored with `border` around it."""
     if border is None:
