@@ -47,6 +47,8 @@ def read(function: Operation) -> Kernel:
                                                 constant=op.attributes["value"])
             case "tensor.pad":
                 padded[op.results[0]] = _read_pad(op, kernel)
+            case "tensor.insert_slice":
+                padded[op.results[0]] = _read_insertion(op, kernel, sizes)
             case "func.return":
                 _read_return(op, kernel, fills, padded)
             case other if other.startswith("arith."):
@@ -116,6 +118,20 @@ def _read_pad(op: Operation, kernel: Kernel) -> tuple[Value, Border]:
             or min((*low, *high)) < 0 or source not in kernel.by_value:
         raise CompilerBug(f"kernel {kernel.name}: {op} is no border of constants around a value of the kernel")
     return source, Border(low, high, owner.attributes["value"], kernel.by_value[source].dims)
+
+
+def _read_insertion(op: Operation, kernel: Kernel, sizes: dict[Value, tuple[Dim, ...]]) -> tuple[Value, Border]:
+    """The value that a tensor.insert_slice stores, and what is left around it."""
+    source, into = op.operands[0], op.operands[1]
+    low = tuple(ir.DenseI64ArrayAttr(op.attributes["static_offsets"]))
+    steps = set(ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
+    if source in kernel.by_value and min(low, default=0) >= 0 and steps <= {1}:
+        dims = kernel.by_value[source].dims
+        whole = sizes[into] if into in sizes else kernel.by_value[into].dims
+        high = tuple(w - lo - d for w, lo, d in zip(whole, low, dims, strict=True))
+        if all(isinstance(h, int) for h in high):
+            return source, Border(low, tuple(h for h in high if isinstance(h, int)), None, dims)
+    raise CompilerBug(f"kernel {kernel.name}: {op} is no value of the kernel at constant places")
 
 
 def _infer_window(e: Dim, size: Dim, loops: list[Dim | None]) -> None:

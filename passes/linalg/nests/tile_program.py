@@ -22,6 +22,7 @@ from xcc.passes.linalg.kernel.domain import element_bytes
 from xcc.passes.linalg.kernel.kernel import Kernel, ops_behind
 from xcc.passes.linalg.nests.border import BorderedResult
 from xcc.passes.linalg.nests.forall import forall
+from xcc.passes.linalg.nests.inserted import bordered_result, stored_dims
 from xcc.passes.linalg.nests.nests import Nest, Result
 from xcc.passes.linalg.nests.part_nests import PartsNest, RowPartsNest
 from xcc.passes.linalg.nests.row_results import go_with_rows
@@ -58,8 +59,7 @@ class TileProgram:
     def __init__(self, kernel: Kernel, schedule: Schedule, lossy: bool) -> None:
         self.kernel, self.lossy = kernel, lossy
         schedule = self.schedule = decided(kernel, schedule)
-        self.stored = [t.dims if border is None else border.padded
-                       for t, border in zip(kernel.results, kernel.borders, strict=True)]
+        self.stored = [stored_dims(t, border) for t, border in zip(kernel.results, kernel.borders, strict=True)]
         self.main = max(kernel.results, key=lambda t: _volume(t.dims))
         self.parts = parts_of(schedule, self.main.dims) if schedule.gpu.splits > 1 else 1
         self.levels = levels_of(kernel) if self.parts != 1 and not schedule.online else []
@@ -96,7 +96,7 @@ class TileProgram:
         memory = Memory(builder, module, self.schedule.access)
         for t, memref in zip(kernel.args, args, strict=True):
             memory.bind(t, memref)
-        results = [Result(t, memref, None if border is None else BorderedResult(memory, t, memref, border))
+        results = [Result(t, memref, bordered_result(memory, t, memref, border))
                    for t, memref, border in zip(kernel.results, outputs, kernel.borders, strict=True)]
         ev = Evaluator(kernel, builder, memory, self.schedule, self.lossy)
         for size in dict.fromkeys(d for op in kernel.ops for d in op.loops):
@@ -104,7 +104,7 @@ class TileProgram:
         groups: dict[tuple[Dim, ...], list[Result]] = {}
         for r in results:
             groups.setdefault(r.t.dims, []).append(r)
-            if r.bordered is not None:
+            if isinstance(r.bordered, BorderedResult):
                 _fill_border(builder, r.bordered)
         if self.levels:
             self._rows_in_parts(ev, workspaces)
