@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,14 +61,14 @@ class MemRef:
     dtype: np.dtype[Any]
     base: Array | int
     offset: Array | int
-    sizes: list[int]
-    strides: list[int]
+    sizes: Sequence[int | Array]
+    strides: Sequence[int | Array]
 
 
-def contiguous_strides(sizes: list[int]) -> list[int]:
+def contiguous_strides(sizes: Sequence[int | Array]) -> list[int | Array]:
     """Row-major strides of `sizes`."""
-    strides: list[int] = []
-    step: int = 1
+    strides: list[int | Array] = []
+    step: int | Array = 1
     for size in reversed(sizes):
         strides.append(step)
         step = step * size

@@ -10,7 +10,7 @@ import numpy as np
 
 from xcc._mlir import Operation, ir
 from xcc.interpreter.machine import Machine
-from xcc.interpreter.registry import op
+from xcc.interpreter.registry import Runner, op
 
 if TYPE_CHECKING:
     from xcc.interpreter.kernel import Kernel
@@ -37,7 +37,7 @@ def _compiled(expr: Any, dims: int) -> Value:
 
 
 @op("affine.apply", "affine.min", "affine.max")
-def _affine(source: Operation, _: Kernel) -> Any:
+def _affine(source: Operation, _: Kernel) -> Runner:
     amap = source.attributes["map"].value
     values = [_compiled(e, amap.n_dims) for e in amap.results]
     join = np.maximum if source.operation.name == "affine.max" else np.minimum

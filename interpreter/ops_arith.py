@@ -9,7 +9,7 @@ import numpy as np
 
 from xcc._mlir import Operation, ir
 from xcc.interpreter.machine import Machine, expand
-from xcc.interpreter.registry import op, pure
+from xcc.interpreter.registry import Runner, op, pure
 from xcc.interpreter.types import constant_array, dtype_of, poison_of, unsigned
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ Array = np.ndarray[Any, Any]
 
 
 @op("arith.constant")
-def _constant(source: Operation, _: Kernel) -> Any:
+def _constant(source: Operation, _: Kernel) -> Runner:
     value = constant_array(source.attributes["value"], source.result.type)
     return lambda machine: value
 
 
 @op("ub.poison")
-def _poison(source: Operation, _: Kernel) -> Any:
+def _poison(source: Operation, _: Kernel) -> Runner:
     t = source.result.type
     shape = tuple(ir.VectorType(t).shape) if isinstance(t, ir.VectorType) else ()
     dtype = dtype_of(ir.VectorType(t).element_type if shape else t)
@@ -115,7 +115,7 @@ _shift("shrui", _as_unsigned(np.right_shift))
 
 
 @op("arith.select")
-def _select(source: Operation, _: Kernel) -> Any:
+def _select(source: Operation, _: Kernel) -> Runner:
     def run(machine: Machine, condition: Array, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any,
             Any]:
         if not isinstance(a, np.ndarray):
@@ -124,7 +124,7 @@ def _select(source: Operation, _: Kernel) -> Any:
     return run
 
 
-def select_ref(machine: Machine, condition: Array, a: Any, b: Any) -> Any:
+def select_ref(machine: Machine, condition: Array, a: Array, b: Array) -> Any:
     """A memref chosen by a condition that all active threads agree on."""
     chosen = machine.uniform(condition)
     if chosen is None:
@@ -138,7 +138,7 @@ _INTEGER: tuple[tuple[Callable[[Array, Array], Array], bool], ...] = (
 
 
 @op("arith.cmpi")
-def _cmpi(source: Operation, _: Kernel) -> Any:
+def _cmpi(source: Operation, _: Kernel) -> Runner:
     function, is_unsigned = _INTEGER[ir.IntegerAttr(source.attributes["predicate"]).value]
     if is_unsigned:
         return lambda machine, a, b: function(a.view(unsigned(a.dtype)), b.view(unsigned(b.dtype)))
@@ -150,7 +150,7 @@ _ORDERED: dict[int, Callable[[Array, Array], Array]] = {
 
 
 @op("arith.cmpf")
-def _cmpf(source: Operation, _: Kernel) -> Any:
+def _cmpf(source: Operation, _: Kernel) -> Runner:
     predicate = ir.IntegerAttr(source.attributes["predicate"]).value
 
     def run(machine: Machine, a: Array, b: Array) -> Array:
@@ -168,7 +168,7 @@ def _cmpf(source: Operation, _: Kernel) -> Any:
 
 
 @op("arith.extf", "arith.truncf", "arith.sitofp", "arith.trunci", "arith.index_cast")
-def _cast(source: Operation, _: Kernel) -> Any:
+def _cast(source: Operation, _: Kernel) -> Runner:
     dtype = dtype_of(source.result.type)
     signed = source.operation.name != "arith.trunci"
 
@@ -183,19 +183,19 @@ def _cast(source: Operation, _: Kernel) -> Any:
 
 
 @op("arith.extsi")
-def _extsi(source: Any, _: Any) -> Any:
+def _extsi(source: Operation, _: Kernel) -> Runner:
     dtype = dtype_of(source.result.type)
     return lambda machine, a: -(a.astype(dtype)) if a.dtype == np.bool_ else a.astype(dtype)
 
 
 @op("arith.extui", "arith.uitofp", "arith.index_castui")
-def _from_unsigned(source: Operation, _: Kernel) -> Any:
+def _from_unsigned(source: Operation, _: Kernel) -> Runner:
     dtype = dtype_of(source.result.type)
     return lambda machine, a: a.view(unsigned(a.dtype)).astype(dtype)
 
 
 @op("arith.fptosi", "arith.fptoui")
-def _to_integer(source: Operation, _: Kernel) -> Any:
+def _to_integer(source: Operation, _: Kernel) -> Runner:
     dtype = dtype_of(source.result.type)
     wide = unsigned(dtype) if source.operation.name == "arith.fptoui" else dtype
 
@@ -205,7 +205,7 @@ def _to_integer(source: Operation, _: Kernel) -> Any:
 
 
 @op("arith.bitcast", "vector.bitcast")
-def _bitcast(source: Operation, _: Kernel) -> Any:
+def _bitcast(source: Operation, _: Kernel) -> Runner:
     dtype = dtype_of(source.result.type)
 
     def run(machine: Machine, a: Array) -> Array:
@@ -214,7 +214,7 @@ def _bitcast(source: Operation, _: Kernel) -> Any:
 
 
 @op("arith.mulsi_extended", "arith.mului_extended")
-def _mul_extended(source: Any, _: Any) -> Any:
+def _mul_extended(source: Operation, _: Kernel) -> Runner:
     is_unsigned = source.operation.name == "arith.mului_extended"
 
     def run(machine: Machine, a: Array, b: Array) -> tuple[Array, Array]:
@@ -228,7 +228,7 @@ def _mul_extended(source: Any, _: Any) -> Any:
 
 
 @op("arith.addui_extended")
-def _add_extended(source: Any, _: Any) -> Any:
+def _add_extended(source: Operation, _: Kernel) -> Runner:
     def run(machine: Machine, a: Array, b: Array) -> tuple[Array, Array]:
         total = a + b
         return total, total.view(unsigned(a.dtype)) < a.view(unsigned(a.dtype))

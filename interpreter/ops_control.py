@@ -8,7 +8,7 @@ import numpy as np
 
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine, expand
-from xcc.interpreter.registry import op
+from xcc.interpreter.registry import Runner, op
 
 if TYPE_CHECKING:
     from xcc._mlir import Operation
@@ -28,7 +28,7 @@ def merge(condition: Array, new: np.ndarray[Any, Any], old: np.ndarray[Any, Any]
 
 
 @op("scf.for")
-def _for(source: Operation, kernel: Kernel) -> Any:
+def _for(source: Operation, kernel: Kernel) -> Runner:
     body = kernel.block(source.regions[0].blocks[0])
 
     def run(machine: Machine, lower: Array, upper: Array, step: Array,
@@ -61,7 +61,7 @@ def _divergent_for(machine: Machine, body: Any, lower: Array, upper: Array, step
 
 
 @op("scf.if")
-def _if(source: Operation, kernel: Kernel) -> Any:
+def _if(source: Operation, kernel: Kernel) -> Runner:
     blocks = [kernel.block(r.blocks[0]) if len(r.blocks) else None for r in source.regions]
     ends = "xcc.ends" in source.attributes      # of passes/gpu/join_grids.py
 
@@ -85,10 +85,10 @@ def _if(source: Operation, kernel: Kernel) -> Any:
 
 
 @op("scf.while")
-def _while(source: Any, kernel: Any) -> Any:
+def _while(source: Operation, kernel: Kernel) -> Runner:
     before, after = (kernel.block(r.blocks[0]) for r in source.regions)
 
-    def run(machine: Machine, *initial: Any) -> Any:
+    def run(machine: Machine, *initial: Array) -> Array | tuple[Array, ...]:
         values, results = list(initial), None
         going = machine.mask
         for _ in range(machine.options.max_trips):
@@ -107,17 +107,17 @@ def _while(source: Any, kernel: Any) -> Any:
 
 
 @op("scf.execute_region")
-def _execute_region(source: Any, kernel: Any) -> Any:
+def _execute_region(source: Operation, kernel: Kernel) -> Runner:
     block = kernel.block(source.regions[0].blocks[0])
     return lambda machine: _results(block.run(machine))
 
 
 @op("scf.index_switch")
-def _index_switch(source: Any, kernel: Any) -> Any:
+def _index_switch(source: Operation, kernel: Kernel) -> Runner:
     default, *cases = [kernel.block(r.blocks[0]) for r in source.regions]
     labels = list(source.attributes["cases"])
 
-    def run(machine: Machine, value: Array) -> Any:
+    def run(machine: Machine, value: Array) -> Array | tuple[Array, ...]:
         chosen = machine.uniform(value)
         if chosen is None:
             raise UserError("the interpreter needs one value of scf.index_switch for all threads")

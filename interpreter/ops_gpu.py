@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from xcc._mlir import Operation, ir
 from xcc.interpreter.machine import Machine, expand
 from xcc.interpreter.memory import MemRef
-from xcc.interpreter.registry import op
+from xcc.interpreter.registry import Runner, op
 from xcc.interpreter.types import dtype_of, space_of
 
 if TYPE_CHECKING:
@@ -29,13 +30,13 @@ def _coordinate(linear: Array, extent: tuple[int, int, int], axis: int) -> Array
 
 
 @op("gpu.thread_id")
-def _thread_id(source: Operation, _: Kernel) -> Any:
+def _thread_id(source: Operation, _: Kernel) -> Runner:
     axis = _axis(source)
     return lambda machine: _coordinate(machine.local_thread, machine.block, axis)
 
 
 @op("gpu.block_id")
-def _block_id(source: Operation, _: Kernel) -> Any:
+def _block_id(source: Operation, _: Kernel) -> Runner:
     axis = _axis(source)
 
     def run(machine: Machine) -> Array:
@@ -45,7 +46,7 @@ def _block_id(source: Operation, _: Kernel) -> Any:
 
 
 @op("gpu.global_id")
-def _global_id(source: Operation, _: Kernel) -> Any:
+def _global_id(source: Operation, _: Kernel) -> Runner:
     axis = _axis(source)
 
     def run(machine: Machine) -> Array:
@@ -55,39 +56,39 @@ def _global_id(source: Operation, _: Kernel) -> Any:
 
 
 @op("gpu.block_dim")
-def _block_dim(source: Any, _: Any) -> Any:
+def _block_dim(source: Operation, _: Kernel) -> Runner:
     axis = _axis(source)
     return lambda machine: np.full(1, machine.block[axis], np.int64)
 
 
 @op("gpu.grid_dim")
-def _grid_dim(source: Any, _: Any) -> Any:
+def _grid_dim(source: Operation, _: Kernel) -> Runner:
     axis = _axis(source)
     return lambda machine: np.full(1, machine.grid[axis], np.int64)
 
 
 @op("gpu.lane_id")
-def _lane_id(source: Any, _: Any) -> Any:
+def _lane_id(source: Operation, _: Kernel) -> Runner:
     return lambda machine: machine.lane.astype(np.int64)
 
 
 @op("gpu.subgroup_id")
-def _subgroup_id(source: Any, _: Any) -> Any:
+def _subgroup_id(source: Operation, _: Kernel) -> Runner:
     return lambda machine: (machine.local_thread // machine.options.warp).astype(np.int64)
 
 
 @op("gpu.subgroup_size")
-def _subgroup_size(source: Any, _: Any) -> Any:
+def _subgroup_size(source: Operation, _: Kernel) -> Runner:
     return lambda machine: np.full(1, machine.options.warp, np.int64)
 
 
 @op("gpu.num_subgroups")
-def _num_subgroups(source: Any, _: Any) -> Any:
+def _num_subgroups(source: Operation, _: Kernel) -> Runner:
     return lambda machine: np.full(1, machine.warps_per_group, np.int64)
 
 
 @op("gpu.barrier", "nvvm.barrier0", "rocdl.barrier", "rocdl.s.barrier", "amdgpu.lds_barrier")
-def _barrier(source: Operation, _: Kernel) -> Any:
+def _barrier(source: Operation, _: Kernel) -> Runner:
     scope = source.attributes["scope"] if "scope" in source.attributes else None
     if scope is not None and "subgroup" in str(scope):
         return lambda machine: machine.warp_barrier()
@@ -95,12 +96,12 @@ def _barrier(source: Operation, _: Kernel) -> Any:
 
 
 @op("rocdl.wave.barrier")
-def _wave_barrier(_: Any, __: Any) -> Any:
+def _wave_barrier(_: Operation, __: Kernel) -> Runner:
     return lambda machine: machine.warp_barrier()
 
 
 @op("amdgpu.sched_barrier")
-def _scheduling(_: Operation, __: Kernel) -> Any:
+def _scheduling(_: Operation, __: Kernel) -> Runner:
     """Orders the code generator's work, not the threads'."""
     return lambda machine: None
 
@@ -132,7 +133,7 @@ def shuffle_source(mode: str, lane: Array, offset: Array, width: Array) -> tuple
 
 
 @op("gpu.shuffle")
-def _shuffle(source: Operation, _: Kernel) -> Any:
+def _shuffle(source: Operation, _: Kernel) -> Runner:
     mode = str(source.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").rstrip(">")
 
     def run(machine: Machine, value: Array, offset: Array, width: Array) -> tuple[Array, Array]:
@@ -142,7 +143,7 @@ def _shuffle(source: Operation, _: Kernel) -> Any:
 
 
 @op("gpu.ballot")
-def _ballot(source: Any, _: Any) -> Any:
+def _ballot(source: Operation, _: Kernel) -> Runner:
     dtype = dtype_of(source.result.type)
 
     def run(machine: Machine, condition: Array) -> Array:
@@ -154,14 +155,14 @@ def _ballot(source: Any, _: Any) -> Any:
     return run
 
 
-_REDUCTIONS: dict[str, Any] = {
+_REDUCTIONS: dict[str, Callable[..., Array]] = {
     "add": np.add, "mul": np.multiply, "minnumf": np.minimum, "maxnumf": np.maximum, "minimumf": np.minimum,
     "maximumf": np.maximum, "minsi": np.minimum, "maxsi": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor}
 
 
 @op("gpu.subgroup_reduce")
-def _subgroup_reduce(source: Any, _: Any) -> Any:
+def _subgroup_reduce(source: Operation, _: Kernel) -> Runner:
     kind = str(source.attributes["op"]).removeprefix("#gpu<all_reduce_op ").rstrip(">")
     function = _REDUCTIONS[kind]
     cluster = int(ir.IntegerAttr(source.attributes["cluster_size"]).value) if "cluster_size" in source.attributes else 0
@@ -179,7 +180,7 @@ def _subgroup_reduce(source: Any, _: Any) -> Any:
 
 
 @op("gpu.dynamic_shared_memory")
-def _dynamic_shared(source: Operation, kernel: Kernel) -> Any:
+def _dynamic_shared(source: Operation, kernel: Kernel) -> Runner:
     dtype = dtype_of(source.result.type)
 
     def run(machine: Machine) -> MemRef:
@@ -190,7 +191,7 @@ def _dynamic_shared(source: Operation, kernel: Kernel) -> Any:
 
 
 @op("memref.get_global")
-def _get_global(source: Any, kernel: Any) -> Any:
+def _get_global(source: Operation, kernel: Kernel) -> Runner:
     name, type_ = str(source.attributes["name"]), source.result.type
     space, dtype, sizes = space_of(type_), dtype_of(type_), list(type_.shape)
     initial = kernel.global_value(name.removeprefix("@"), type_) if space == "global" else None
@@ -203,7 +204,7 @@ def _get_global(source: Any, kernel: Any) -> Any:
 
 
 @op("gpu.printf", "gpu.assert")
-def _ignored(source: Any, _: Any) -> Any:
+def _ignored(source: Operation, _: Kernel) -> Runner:
     return lambda machine, *operands: ()
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
-from xcc.interpreter.registry import op
+from xcc.interpreter.registry import Runner, op
 from xcc.interpreter.types import dtype_of, vector_shape
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def mma_fragments(m: int, n: int, k: int, itemsize: int) -> tuple[Fragment, Frag
 
 
 @op("nvgpu.mma.sync")
-def _mma_sync(source: Operation, _: Kernel) -> Any:
+def _mma_sync(source: Operation, _: Kernel) -> Runner:
     m, n, k = (ir.IntegerAttr(a).value for a in source.attributes["mmaShape"])
     dtype = dtype_of(source.operands[0].type)
     fragments = mma_fragments(m, n, k, dtype.itemsize)
@@ -138,7 +138,7 @@ def _mma_sync(source: Operation, _: Kernel) -> Any:
 
 
 @op("xtg.mma")
-def _mma_of_warp(source: Operation, _: Kernel) -> Any:
+def _mma_of_warp(source: Operation, _: Kernel) -> Runner:
     m, n, k = (int(ir.IntegerAttr(source.attributes[name]).value) for name in "mnk")
     fragments = mma_fragments(m, n, k, dtype_of(source.operands[0].type).itemsize)
     left, right = (ir.StringAttr(t).value for t in source.attributes["types"])
@@ -173,7 +173,7 @@ def mfma_fragments(m: int, n: int, k: int, double: bool) -> tuple[Fragment, Frag
 
 
 @op("amdgpu.mfma")
-def _mfma(source: Operation, _: Kernel) -> Any:
+def _mfma(source: Operation, _: Kernel) -> Runner:
     m, n, k, blocks = (int(ir.IntegerAttr(source.attributes[name]).value) for name in ("m", "n", "k", "blocks"))
     if blocks != 1:
         raise UserError(f"the interpreter has MFMA with one block only: {source}")
@@ -205,7 +205,7 @@ def wmma_fragments(k: int, elements: int) -> tuple[Fragment, Fragment, Fragment]
 
 
 @op("amdgpu.wmma")
-def _wmma(source: Operation, _: Kernel) -> Any:
+def _wmma(source: Operation, _: Kernel) -> Runner:
     k = int(ir.IntegerAttr(source.attributes["k"]).value)
     elements, results = vector_shape(source.operands[0].type)[0], vector_shape(source.result.type)[0]
     fragments = wmma_fragments(k, elements)

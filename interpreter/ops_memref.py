@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import arith_d, ir
+from xcc._mlir import Operation, Type, arith_d, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef, contiguous_strides
-from xcc.interpreter.registry import op
+from xcc.interpreter.registry import Runner, op
 from xcc.interpreter.types import dtype_of, space_of
+
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
-def note_shared(kernel: Any, memref_type: Any) -> None:
+def note_shared(kernel: Kernel, memref_type: Type) -> None:
     """Tells the kernel in what size its shared memory is accessed."""
     if space_of(memref_type) == "workgroup":
         kernel.saw_shared(dtype_of(memref_type).itemsize)
 
 
-def _mixed(static: list[int], operands: list[Any]) -> list[Any]:
+def _mixed(static: list[int], operands: list[Array]) -> list[int | Array]:
     """Static numbers with operands in the places of dynamic ones."""
     rest = iter(operands)
     return [next(rest) if s == _DYNAMIC else int(s) for s in static]
 
 
 @op("memref.alloca", "memref.alloc")
-def _alloca(source: Any, _: Any) -> Any:
+def _alloca(source: Operation, _: Kernel) -> Runner:
     type_ = source.result.type
     space = space_of(type_)
     space, dtype, shape = "private" if space == "global" else space, dtype_of(type_), list(type_.shape)
@@ -38,12 +42,12 @@ def _alloca(source: Any, _: Any) -> Any:
 
 
 @op("memref.dealloc")
-def _dealloc(source: Any, _: Any) -> Any:
+def _dealloc(source: Operation, _: Kernel) -> Runner:
     return lambda machine, ref: ()
 
 
 @op("memref.load")
-def _load(source: Any, kernel: Any) -> Any:
+def _load(source: Operation, kernel: Kernel) -> Runner:
     note_shared(kernel, source.operands[0].type)
     is_bool = dtype_of(source.result.type) == np.bool_
 
@@ -54,7 +58,7 @@ def _load(source: Any, kernel: Any) -> Any:
 
 
 @op("memref.store")
-def _store(source: Any, kernel: Any) -> Any:
+def _store(source: Operation, kernel: Kernel) -> Runner:
     note_shared(kernel, source.operands[1].type)
 
     def run(machine: Machine, value: Array, ref: MemRef, *indices: Array) -> tuple[()]:
@@ -64,7 +68,7 @@ def _store(source: Any, kernel: Any) -> Any:
 
 
 @op("memref.dim")
-def _dim(source: Any, _: Any) -> Any:
+def _dim(source: Operation, _: Kernel) -> Runner:
     def run(machine: Machine, ref: MemRef, axis: Array) -> Array:
         size = ref.sizes[int(axis[0])]
         return size if isinstance(size, np.ndarray) else np.full(1, size, np.int64)
@@ -72,12 +76,12 @@ def _dim(source: Any, _: Any) -> Any:
 
 
 @op("memref.cast", "memref.memory_space_cast", "memref.assume_alignment", "memref.distinct_objects")
-def _same(source: Any, _: Any) -> Any:
+def _same(source: Operation, _: Kernel) -> Runner:
     return lambda machine, ref, *rest: ref if len(source.results) else ()
 
 
 @op("memref.subview")
-def _subview(source: Any, _: Any) -> Any:
+def _subview(source: Operation, _: Kernel) -> Runner:
     parts = [list(source.attributes[f"static_{n}"]) for n in ("offsets", "sizes", "strides")]
     counts = [sum(v == _DYNAMIC for v in p) for p in parts]
     kept = _kept_axes(list(source.result.type.shape), parts[1])
@@ -114,7 +118,7 @@ def _fits(wanted: list[int], sizes: list[int]) -> bool:
 
 
 @op("memref.reinterpret_cast")
-def _reinterpret(source: Any, _: Any) -> Any:
+def _reinterpret(source: Operation, _: Kernel) -> Runner:
     parts = [list(source.attributes[f"static_{n}"]) for n in ("offsets", "sizes", "strides")]
     counts = [sum(v == _DYNAMIC for v in p) for p in parts]
 
@@ -128,7 +132,7 @@ def _reinterpret(source: Any, _: Any) -> Any:
 
 
 @op("memref.view")
-def _view(source: Any, _: Any) -> Any:
+def _view(source: Operation, _: Kernel) -> Runner:
     dtype, shape = dtype_of(source.result.type), list(source.result.type.shape)
 
     def run(machine: Machine, ref: MemRef, shift: Array, *sizes: Array) -> MemRef:
@@ -142,7 +146,7 @@ def _view(source: Any, _: Any) -> Any:
 
 
 @op("memref.collapse_shape")
-def _collapse(source: Any, _: Any) -> Any:
+def _collapse(source: Operation, _: Kernel) -> Runner:
     groups = [[int(i) for i in g] for g in source.attributes["reassociation"]]
 
     def run(machine: Machine, ref: MemRef) -> MemRef:
@@ -159,7 +163,7 @@ def _collapse(source: Any, _: Any) -> Any:
 
 
 @op("memref.expand_shape")
-def _expand_shape(source: Any, _: Any) -> Any:
+def _expand_shape(source: Operation, _: Kernel) -> Runner:
     groups = [[int(i) for i in g] for g in source.attributes["reassociation"]]
     static = list(source.attributes["static_output_shape"])
 
@@ -176,8 +180,8 @@ def _expand_shape(source: Any, _: Any) -> Any:
 
 
 @op("memref.extract_strided_metadata")
-def _metadata(source: Any, _: Any) -> Any:
-    def run(machine: Machine, ref: MemRef) -> tuple[Any, ...]:
+def _metadata(source: Operation, _: Kernel) -> Runner:
+    def run(machine: Machine, ref: MemRef) -> tuple[MemRef | int | Array, ...]:
         flat = MemRef(ref.buffer, ref.dtype, ref.base, 0, [ref.buffer.size // ref.dtype.itemsize], [1])
         flat = flat if len(source.results[0].type.shape) else MemRef(ref.buffer, ref.dtype, ref.base, 0, [], [])
         numbers = [ref.offset, *ref.sizes, *ref.strides]
@@ -185,16 +189,16 @@ def _metadata(source: Any, _: Any) -> Any:
     return run
 
 
-def _unsigned(function: Any) -> Any:
+def _unsigned(function: np.ufunc) -> Any:
     """`function` of integers as unsigned ones."""
-    def combined(a: Any, b: Any) -> Any:
+    def combined(a: Array, b: Array) -> Array:
         kind = np.dtype(f"u{a.dtype.itemsize}")
         return function(a.view(kind), b.view(kind)).view(a.dtype)
 
     return combined
 
 
-_ATOMICS: dict[str, Any] = {
+_ATOMICS: dict[str, Callable[..., Array] | None] = {
     "addf": np.add, "addi": np.add, "assign": None, "maximumf": np.maximum, "maxs": np.maximum,
     "maxu": _unsigned(np.maximum), "minu": _unsigned(np.minimum), "minimumf": np.minimum,
     "mins": np.minimum, "mulf": np.multiply, "muli": np.multiply, "ori": np.bitwise_or, "andi": np.bitwise_and,
@@ -202,7 +206,7 @@ _ATOMICS: dict[str, Any] = {
 
 
 @op("memref.atomic_rmw")
-def _atomic(source: Any, kernel: Any) -> Any:
+def _atomic(source: Operation, kernel: Kernel) -> Runner:
     note_shared(kernel, source.operands[1].type)
     kind = arith_d.AtomicRMWKind(ir.IntegerAttr(source.attributes["kind"]).value).name
     if kind not in _ATOMICS:

@@ -14,7 +14,7 @@ from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import Buffer, MemRef
 from xcc.interpreter.ops_gpu import shuffle_source, shuffled
 from xcc.interpreter.ops_memref import note_shared
-from xcc.interpreter.registry import op
+from xcc.interpreter.registry import Runner, op
 from xcc.interpreter.types import dtype_of
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ Array = np.ndarray[Any, Any]
 
 
 @op("nvvm.bar.warp.sync")
-def _warp_barrier(source: Any, _: Any) -> Any:
+def _warp_barrier(source: Operation, _: Kernel) -> Runner:
     return lambda machine, mask: machine.warp_barrier()
 
 
 @op("nvvm.shfl.sync")
-def _shuffle(source: Any, _: Any) -> Any:
+def _shuffle(source: Operation, _: Kernel) -> Runner:
     mode = {"bfly": "xor", "up": "up", "down": "down", "idx": "idx"}[
         str(source.attributes["kind"]).removeprefix("#nvvm<shfl_kind ").rstrip(">")]
 
@@ -41,7 +41,7 @@ def _shuffle(source: Any, _: Any) -> Any:
 
 
 @op("nvgpu.ldmatrix")
-def _ldmatrix(source: Operation, kernel: Kernel) -> Any:
+def _ldmatrix(source: Operation, kernel: Kernel) -> Runner:
     note_shared(kernel, source.operands[0].type)
     dtype = dtype_of(source.result.type)
     tiles = int(ir.IntegerAttr(source.attributes["numTiles"]).value)
@@ -100,7 +100,7 @@ class PendingCopy:
 
 
 @op("nvgpu.device_async_copy")
-def _async_copy(source: Any, kernel: Any) -> Any:
+def _async_copy(source: Operation, kernel: Kernel) -> Runner:
     target_type, source_type = source.operands[0].type, source.attributes
     note_shared(kernel, target_type)
     segments = [int(s) for s in source_type["operandSegmentSizes"]]
@@ -126,10 +126,10 @@ def _async_copy(source: Any, kernel: Any) -> Any:
 
 
 @op("nvgpu.device_async_create_group", "nvvm.cp.async.commit.group")
-def _create_group(source: Operation, _: Kernel) -> Any:
+def _create_group(source: Operation, _: Kernel) -> Runner:
     token = len(source.results) > 0
 
-    def run(machine: Machine, *tokens: np.ndarray[Any, Any]) -> Any:
+    def run(machine: Machine, *tokens: Array) -> Array | tuple[()]:
         machine.copy_groups += 1
         for copy in machine.pending:
             if copy.group < 0:
@@ -139,7 +139,7 @@ def _create_group(source: Operation, _: Kernel) -> Any:
 
 
 @op("nvgpu.device_async_wait", "nvvm.cp.async.wait.group")
-def _async_wait(source: Operation, _: Kernel) -> Any:
+def _async_wait(source: Operation, _: Kernel) -> Runner:
     attributes = source.attributes
     name = "numGroups" if "numGroups" in attributes else "n"
     left = int(ir.IntegerAttr(attributes[name]).value) if name in attributes else 0

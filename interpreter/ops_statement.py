@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xcc._mlir import ir
+from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef
 from xcc.interpreter.ops_matrix import mma_fragments, multiply
 from xcc.interpreter.ops_memref import note_shared
 from xcc.interpreter.ops_warpgroup import Side, add_product, held_matrix, matrix
-from xcc.interpreter.registry import op
+from xcc.interpreter.registry import Runner, op
 from xcc.interpreter.types import DTYPES
+
+if TYPE_CHECKING:
+    from xcc.interpreter.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 ROWS = {1: 128, 2: 64, 3: 32}       # bytes of a row, by the swizzle's two bits
@@ -33,7 +36,7 @@ _MMA = re.compile(r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.\w+\.(\w+)
 
 
 @op("memref.extract_aligned_pointer_as_index")
-def _pointer(source: Any, kernel: Any) -> Any:
+def _pointer(source: Operation, kernel: Kernel) -> Runner:
     """Of shared memory: its distance from the beginning."""
     note_shared(kernel, source.operands[0].type)
 
@@ -45,13 +48,13 @@ def _pointer(source: Any, kernel: Any) -> Any:
 
 
 @op("llvm.extractvalue")
-def _extract(source: Any, _: Any) -> Any:
+def _extract(source: Operation, _: Kernel) -> Runner:
     position, = ir.DenseI64ArrayAttr(source.attributes["position"])
     return lambda machine, values: values[position]
 
 
 @op("llvm.inline_asm")
-def _statement(source: Any, _: Any) -> Any:
+def _statement(source: Operation, _: Kernel) -> Runner:
     text = ir.StringAttr(source.attributes["asm_string"]).value.strip("{} \n")
     steps = [_step(part.strip(), source) for part in text.split(";") if part.strip()]
     constraints = ir.StringAttr(source.attributes["constraints"]).value.split(",")
@@ -60,8 +63,8 @@ def _statement(source: Any, _: Any) -> Any:
     tied = {n: int(c) for n, c in enumerate(inputs) if c.isdecimal()}
     early = {n for n, c in enumerate(outputs) if "&" in c}
 
-    def run(machine: Machine, *operands: Any) -> list[Any]:
-        registers: dict[str, Any] = {}
+    def run(machine: Machine, *operands: Array) -> list[Array]:
+        registers: dict[str, Array] = {}
         place = {f"${len(outputs) + n}": f"${len(outputs) + n}" for n in range(len(inputs))}
         for n, output in tied.items():
             registers[f"${output}"] = operands[n]
@@ -77,7 +80,7 @@ def _statement(source: Any, _: Any) -> Any:
     return run
 
 
-def _same_bits(a: Any, b: Any) -> bool:
+def _same_bits(a: Array, b: Array) -> bool:
     """Whether two registers hold the same in all threads."""
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.dtype.itemsize != b.dtype.itemsize:
         return False
@@ -85,10 +88,10 @@ def _same_bits(a: Any, b: Any) -> bool:
     return bool((np.ascontiguousarray(a).view(size) == np.ascontiguousarray(b).view(size)).all())
 
 
-Step = Callable[[Machine, dict[str, Any], dict[str, str]], None]
+Step = Callable[[Machine, dict[str, Array], dict[str, str]], None]
 
 
-def _step(text: str, source: Any) -> Step:
+def _step(text: str, source: Operation) -> Step:
     """One instruction, on registers by name; `place` says in which register an operand lies."""
     name, _, rest = text.partition(" ")
     operands = re.findall(r"\{[^}]*\}|[^,\s]+", rest)
@@ -98,11 +101,11 @@ def _step(text: str, source: Any) -> Step:
         shape = int(found[1]), int(found[2]), int(found[3])
         return _mma(shape, SUMS[found[6]], (TYPES[found[4]], TYPES[found[5]]), operands)
     if name == "add.s64":
-        def add(machine: Machine, registers: dict[str, Any], place: dict[str, str]) -> None:
+        def add(machine: Machine, registers: dict[str, Array], place: dict[str, str]) -> None:
             registers[operands[0]] = registers[place.get(operands[1], operands[1])] + int(operands[2])
         return add
     if name == "wgmma.wait_group.sync.aligned":
-        def wait(machine: Machine, registers: dict[str, Any], place: dict[str, str]) -> None:
+        def wait(machine: Machine, registers: dict[str, Array], place: dict[str, str]) -> None:
             machine.reading.wait(int(operands[0]))
         return wait
     if name in (".reg", "setp.eq.b32", "wgmma.fence.sync.aligned"):     # setp: always true
@@ -114,13 +117,13 @@ def _names(group: str) -> list[str]:
     return [n.strip() for n in group.strip("{}").split(",")]
 
 
-def _read(machine: Machine, registers: dict[str, Any], place: dict[str, str], group: str, dtype: Any) -> Array:
+def _read(machine: Machine, registers: dict[str, Array], place: dict[str, str], group: str, dtype: Any) -> Array:
     """The registers of a group as elements (threads, count) of `dtype`."""
     words = [np.broadcast_to(registers[place.get(n, n)], (machine.count,)) for n in _names(group)]
     return np.ascontiguousarray(np.stack(words, axis=1)).view(dtype)
 
 
-def _write(registers: dict[str, Any], group: str, value: Array) -> None:
+def _write(registers: dict[str, Array], group: str, value: Array) -> None:
     for n, name in enumerate(_names(group)):
         registers[name] = np.ascontiguousarray(value[:, n])
 
@@ -129,7 +132,7 @@ def _wgmma(n: int, k: int, sums: Any, types: tuple[str, str], operands: list[str
     acc, left, right, _, *more = operands
     turned = [t == "1" for t in more[2:]] if DTYPES[types[0]].itemsize == 2 else [False]
 
-    def run(machine: Machine, registers: dict[str, Any], place: dict[str, str]) -> None:
+    def run(machine: Machine, registers: dict[str, Array], place: dict[str, str]) -> None:
         if left.startswith("{"):
             a = held_matrix(machine, _read(machine, registers, place, left, DTYPES[types[0]]), 0, 64, k)
         else:
@@ -157,7 +160,7 @@ def _tile(machine: Machine, descriptor: Array, kind: str, near_k: bool, count: i
 def _mma(shape: tuple[int, int, int], sums: Any, types: tuple[str, str], operands: list[str]) -> Step:
     fragments = mma_fragments(*shape, DTYPES[types[0]].itemsize)
 
-    def run(machine: Machine, registers: dict[str, Any], place: dict[str, str]) -> None:
+    def run(machine: Machine, registers: dict[str, Array], place: dict[str, str]) -> None:
         a, b = (_read(machine, registers, place, group, DTYPES[kind])
                 for group, kind in zip(operands[1:3], types, strict=True))
         c = _read(machine, registers, place, operands[3], sums)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine, expand
-from xcc.interpreter.registry import op, pure
+from xcc.interpreter.registry import Runner, op, pure
 from xcc.interpreter.types import poison_of, vector_shape
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
 @op("vector.broadcast")
-def _broadcast(source: Operation, _: Kernel) -> Any:
+def _broadcast(source: Operation, _: Kernel) -> Runner:
     shape = vector_shape(source.result.type)
 
     def run(machine: Machine, value: Array) -> Array:
@@ -31,29 +32,29 @@ def _broadcast(source: Operation, _: Kernel) -> Any:
 
 
 @op("vector.splat")
-def _splat(source: Any, kernel: Any) -> Any:
+def _splat(source: Operation, kernel: Kernel) -> Runner:
     return _broadcast(source, kernel)
 
 
 @op("vector.shape_cast")
-def _shape_cast(source: Operation, _: Kernel) -> Any:
+def _shape_cast(source: Operation, _: Kernel) -> Runner:
     shape = vector_shape(source.result.type)
     return lambda machine, value: value.reshape(value.shape[0], *shape)
 
 
 @op("vector.transpose")
-def _transpose(source: Any, _: Any) -> Any:
+def _transpose(source: Operation, _: Kernel) -> Runner:
     axes = (0, *(int(p) + 1 for p in source.attributes["permutation"]))
     return lambda machine, value: value.transpose(axes)
 
 
-def _position(machine: Machine, static: list[int], dynamic: tuple[Array, ...]) -> tuple[Any, ...]:
+def _position(machine: Machine, static: list[int], dynamic: tuple[Array, ...]) -> tuple[Array | int, ...]:
     rest = iter(dynamic)
     return tuple(next(rest) if p == _DYNAMIC else int(p) for p in static)
 
 
 @op("vector.extract")
-def _extract(source: Operation, _: Kernel) -> Any:
+def _extract(source: Operation, _: Kernel) -> Runner:
     static = list(source.attributes["static_position"])
 
     def run(machine: Machine, value: Array, *dynamic: Array) -> Array:
@@ -65,7 +66,7 @@ def _extract(source: Operation, _: Kernel) -> Any:
 
 
 @op("vector.insert")
-def _insert(source: Any, _: Any) -> Any:
+def _insert(source: Operation, _: Kernel) -> Runner:
     static = list(source.attributes["static_position"])
 
     def run(machine: Machine, value: Array, target: Array, *dynamic: Array) -> Array:
@@ -81,13 +82,13 @@ def _insert(source: Any, _: Any) -> Any:
 
 
 @op("vector.extract_strided_slice")
-def _extract_slice(source: Any, _: Any) -> Any:
+def _extract_slice(source: Operation, _: Kernel) -> Runner:
     cut = _slices(source, "sizes", vector_shape(source.operands[0].type))
     return lambda machine, value: value[cut]
 
 
 @op("vector.insert_strided_slice")
-def _insert_slice(source: Any, _: Any) -> Any:
+def _insert_slice(source: Operation, _: Kernel) -> Runner:
     inner, outer = (vector_shape(o.type) for o in source.operands)
     offsets = [ir.IntegerAttr(a).value for a in source.attributes["offsets"]]
     sizes = (1,) * (len(outer) - len(inner)) + inner
@@ -101,7 +102,7 @@ def _insert_slice(source: Any, _: Any) -> Any:
     return run
 
 
-def _slices(source: Any, sizes: str, shape: tuple[int, ...]) -> tuple[slice, ...]:
+def _slices(source: Operation, sizes: str, shape: tuple[int, ...]) -> tuple[slice, ...]:
     starts = [ir.IntegerAttr(a).value for a in source.attributes["offsets"]]
     counts = [ir.IntegerAttr(a).value for a in source.attributes[sizes]]
     cut = [slice(o, o + n) for o, n in zip(starts, counts, strict=True)]
@@ -109,7 +110,7 @@ def _slices(source: Any, sizes: str, shape: tuple[int, ...]) -> tuple[slice, ...
 
 
 @op("vector.shuffle")
-def _shuffle(source: Operation, _: Kernel) -> Any:
+def _shuffle(source: Operation, _: Kernel) -> Runner:
     order = [int(m) for m in source.attributes["mask"]]
     nobody = np.array(order) < 0
 
@@ -124,7 +125,7 @@ def _shuffle(source: Operation, _: Kernel) -> Any:
 
 
 @op("vector.from_elements")
-def _from_elements(source: Operation, _: Kernel) -> Any:
+def _from_elements(source: Operation, _: Kernel) -> Runner:
     shape = vector_shape(source.result.type)
 
     def run(machine: Machine, *values: Array) -> Array:
@@ -134,32 +135,32 @@ def _from_elements(source: Operation, _: Kernel) -> Any:
 
 
 @op("vector.to_elements")
-def _to_elements(source: Any, _: Any) -> Any:
-    def run(machine: Machine, value: Array) -> Any:
+def _to_elements(source: Operation, _: Kernel) -> Runner:
+    def run(machine: Machine, value: Array) -> Array | tuple[Array, ...]:
         flat = value.reshape(value.shape[0], -1)
         return flat[:, 0] if flat.shape[1] == 1 else tuple(flat[:, i] for i in range(flat.shape[1]))
     return run
 
 
 @op("vector.interleave")
-def _interleave(source: Any, _: Any) -> Any:
+def _interleave(source: Operation, _: Kernel) -> Runner:
     shape = vector_shape(source.result.type)
     return lambda machine, a, b: np.stack(np.broadcast_arrays(a, b), axis=-1).reshape(-1, *shape)
 
 
 @op("vector.deinterleave")
-def _deinterleave(source: Any, _: Any) -> Any:
+def _deinterleave(source: Operation, _: Kernel) -> Runner:
     return lambda machine, a: (a[..., 0::2], a[..., 1::2])
 
 
 @op("vector.step")
-def _step(source: Any, _: Any) -> Any:
+def _step(source: Operation, _: Kernel) -> Runner:
     values = np.arange(vector_shape(source.result.type)[0], dtype=np.int64)[None]
     return lambda machine: values
 
 
 @op("vector.create_mask")
-def _create_mask(source: Any, _: Any) -> Any:
+def _create_mask(source: Operation, _: Kernel) -> Runner:
     shape = vector_shape(source.result.type)
 
     def run(machine: Machine, *limits: Array) -> Array:
@@ -172,7 +173,7 @@ def _create_mask(source: Any, _: Any) -> Any:
 
 
 @op("vector.constant_mask")
-def _constant_mask(source: Any, _: Any) -> Any:
+def _constant_mask(source: Operation, _: Kernel) -> Runner:
     shape = vector_shape(source.result.type)
     out = np.zeros((1, *shape), np.bool_)
     out[(slice(None), *(slice(int(n)) for n in source.attributes["mask_dim_sizes"]))] = True
@@ -181,7 +182,7 @@ def _constant_mask(source: Any, _: Any) -> Any:
 
 pure("vector.fma", lambda a, b, c: (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(a.dtype))
 
-_KINDS: dict[str, Any] = {
+_KINDS: dict[str, Callable[..., Array]] = {
     "add": np.add, "mul": np.multiply, "minsi": np.minimum, "maxsi": np.maximum, "minnumf": np.fmin,
     "maxnumf": np.fmax, "minimumf": np.minimum, "maximumf": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor}
@@ -194,7 +195,7 @@ def _kind(source: Operation) -> Any:
     return _KINDS[name]
 
 
-def _fold(function: Any, value: Array, axis: int) -> Array:
+def _fold(function: np.ufunc, value: Array, axis: int) -> Array:
     parts = np.moveaxis(value, axis, 0)
     out = parts[0]
     for part in parts[1:]:
@@ -203,7 +204,7 @@ def _fold(function: Any, value: Array, axis: int) -> Array:
 
 
 @op("vector.reduction")
-def _reduction(source: Operation, _: Kernel) -> Any:
+def _reduction(source: Operation, _: Kernel) -> Runner:
     function = _kind(source)
 
     def run(machine: Machine, value: Array, *start: Array) -> Array:
@@ -213,7 +214,7 @@ def _reduction(source: Operation, _: Kernel) -> Any:
 
 
 @op("vector.multi_reduction")
-def _multi_reduction(source: Any, _: Any) -> Any:
+def _multi_reduction(source: Operation, _: Kernel) -> Runner:
     function, axes = _kind(source), [int(a) + 1 for a in source.attributes["reduction_dims"]]
 
     def run(machine: Machine, value: Array, start: Array) -> Array:
@@ -224,7 +225,7 @@ def _multi_reduction(source: Any, _: Any) -> Any:
 
 
 @op("vector.outerproduct")
-def _outer(source: Any, _: Any) -> Any:
+def _outer(source: Operation, _: Kernel) -> Runner:
     function = _kind(source)
 
     def run(machine: Machine, a: Array, b: Array, *start: Array) -> Array:

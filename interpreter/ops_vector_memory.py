@@ -11,7 +11,7 @@ from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef
 from xcc.interpreter.ops_memref import note_shared
-from xcc.interpreter.registry import op
+from xcc.interpreter.registry import Runner, op
 from xcc.interpreter.types import dtype_of, vector_shape
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _width(source: Operation, type_: Type) -> int:
 
 
 @op("vector.load")
-def _load(source: Operation, kernel: Kernel) -> Any:
+def _load(source: Operation, kernel: Kernel) -> Runner:
     type_ = source.result.type
     note_shared(kernel, source.operands[0].type)
     dtype, shape, width, alignment = dtype_of(type_), vector_shape(type_), _width(source, type_), _alignment(source)
@@ -54,7 +54,7 @@ def _load(source: Operation, kernel: Kernel) -> Any:
 
 
 @op("vector.store")
-def _store(source: Operation, kernel: Kernel) -> Any:
+def _store(source: Operation, kernel: Kernel) -> Runner:
     type_ = source.operands[0].type
     note_shared(kernel, source.operands[1].type)
     width, alignment = _width(source, type_), _alignment(source)
@@ -80,7 +80,7 @@ def lanes_at(machine: Machine, ref: MemRef, indices: list[Array], positions: Arr
 
 
 @op("vector.maskedload", "vector.gather")
-def _masked_load(source: Operation, kernel: Kernel) -> Any:
+def _masked_load(source: Operation, kernel: Kernel) -> Runner:
     note_shared(kernel, source.operands[0].type)
     dtype, width = dtype_of(source.result.type), vector_shape(source.result.type)[-1]
     gather = source.operation.name == "vector.gather"
@@ -98,7 +98,7 @@ def _masked_load(source: Operation, kernel: Kernel) -> Any:
 
 
 @op("vector.maskedstore", "vector.scatter")
-def _masked_store(source: Operation, kernel: Kernel) -> Any:
+def _masked_store(source: Operation, kernel: Kernel) -> Runner:
     note_shared(kernel, source.operands[0].type)
     width = vector_shape(source.operands[len(source.operands) - 1].type)[-1]
     scatter = source.operation.name == "vector.scatter"
@@ -114,5 +114,5 @@ def _masked_store(source: Operation, kernel: Kernel) -> Any:
 
 
 @op("vector.transfer_read", "vector.transfer_write")
-def _transfer(source: Any, _: Any) -> Any:
+def _transfer(source: Operation, _: Kernel) -> Runner:
     raise UserError(f"the interpreter takes vector.load and vector.store, not block-level transfers: {source}")

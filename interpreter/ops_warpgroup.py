@@ -19,7 +19,7 @@ from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef
 from xcc.interpreter.ops_matrix import as_bytes
 from xcc.interpreter.ops_memref import note_shared
-from xcc.interpreter.registry import op
+from xcc.interpreter.registry import Runner, op
 from xcc.interpreter.types import dtype_of, vector_shape
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Side:
 
 
 @op("xtg.wgmma")
-def _wgmma(source: Any, kernel: Any) -> Any:
+def _wgmma(source: Operation, kernel: Kernel) -> Runner:
     m, n, k = (int(ir.IntegerAttr(source.attributes[name]).value) for name in "mnk")
     sides = [Side.read(source.attributes[name]) for name in "ab" if name in source.attributes]
     dtype = dtype_of(source.operands[len(source.operands) - 2].type)
@@ -142,26 +142,26 @@ def matrix(machine: Machine, ref: MemRef, at: Array, side: Side, count: int, k: 
 
 
 @op("nvvm.fence.proxy")
-def _proxy(source: Operation, _: Kernel) -> Any:
+def _proxy(source: Operation, _: Kernel) -> Runner:
     return lambda machine: machine.fence_writes()
 
 
 @op("nvvm.wgmma.commit.group.sync.aligned")
-def _commit(source: Operation, _: Kernel) -> Any:
+def _commit(source: Operation, _: Kernel) -> Runner:
     return lambda machine: machine.reading.close()
 
 
 @op("nvvm.wgmma.wait.group.sync.aligned")
-def _wait_group(source: Any, _: Any) -> Any:
+def _wait_group(source: Operation, _: Kernel) -> Runner:
     left = int(ir.IntegerAttr(source.attributes["group"]).value)
     return lambda machine: machine.reading.wait(left)
 
 
 @op("xtg.wgmma_wait")
-def _wait(source: Any, _: Any) -> Any:
+def _wait(source: Operation, _: Kernel) -> Runner:
     single = len(source.results) == 1
 
-    def run(machine: Machine, *accumulators: Array) -> Any:
+    def run(machine: Machine, *accumulators: Array) -> Array | tuple[Array, ...]:
         machine.reading.wait(0)
         return accumulators[0] if single else accumulators
     return run

@@ -19,8 +19,8 @@ THREADS = (*TILES, "builtin.unrealized_conversion_cast", "gpu.*", "llvm.*", "cf.
 """Likewise of the code of one thread of a GPU."""
 
 _STRUCTURED = (*_BUILTIN, *_SCALAR, "linalg.generic", "linalg.fill", "linalg.yield", "linalg.index", "tensor.empty",
-               "tensor.extract", "tensor.dim", "tensor.pad", "tensor.yield", "memref.*", "affine.apply", "ub.poison",
-               "vector.*", *BLOCKS)
+               "tensor.extract", "tensor.dim", "tensor.insert_slice", "tensor.pad", "tensor.yield", "memref.*",
+               "affine.apply", "ub.poison", "vector.*", *BLOCKS)
 
 LEGAL: dict[str, tuple[str, ...]] = {
     "xt": ("builtin.module", "func.func", "func.return", "xt.*", "xtv.*"),

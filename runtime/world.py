@@ -186,7 +186,7 @@ class World:
 def _joined(place: Place, facts: Any, seconds: float) -> Connection:
     """A connection to rank 0's hub."""
     end, said, met = time.monotonic() + seconds, "nobody listens", ""
-    while time.monotonic() < end:
+    while True:         # once at least
         for port in candidates(place.port):
             try:
                 connection = Connection(socket.create_connection((place.address, port), timeout=5))
@@ -201,6 +201,8 @@ def _joined(place: Place, facts: Any, seconds: float) -> Connection:
                 continue
             connection.socket.settimeout(None)
             return connection
+        if time.monotonic() > end:
+            break
         time.sleep(0.05)
     raise UserError(f"rank {place.rank} of {place.size} cannot reach rank 0 at {place.address}: {met or said}; is it "
                     "started, with the same MASTER_ADDR, MASTER_PORT and XCC_JOB_SECRET?")

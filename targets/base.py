@@ -63,6 +63,7 @@ class Chip:
         loads_wait_at_barriers: the code generator moves no load over a barrier.
         dot_products: modules with ``INSTRUCTIONS``, a CPU's dot products (passes/shared/dot_instructions.py).
         chained_families: matrix instructions whose results lie in lanes as the next product's left operand does.
+        streamed_rows: of tiles for products of few rows, which copy far ahead what is read once; the least first.
         maps_peers: whether kernels can write into the memory of other chips of the machine.
         narrow_floats: whether f16 and bf16 have arithmetic of their own; otherwise products alone may.
     """
@@ -75,6 +76,7 @@ class Chip:
     loads_wait_at_barriers: ClassVar[bool] = False
     dot_products: ClassVar[tuple[str, ...]] = ()
     chained_families: ClassVar[tuple[str, ...]] = ()
+    streamed_rows: ClassVar[tuple[int, ...]] = ()
     maps_peers: ClassVar[bool] = False
     narrow_floats: ClassVar[bool] = True
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, ir
+from xcc.passes.gpu.early_launch import EARLY
 from xcc.symbolic import Dim
 from xcc.targets.base import KernelLaunch
 from xcc.targets.llvm_text import llvm_ir
 
 __all__ = ["flat_module", "kernel_functions", "kernel_launches", "kernel_llvm_ir", "scratch_bytes"]
+
+BLOCK = ("known_block_size", "gpu.known_block_size", "nvvm.maxntid")     # attributes with the threads of a workgroup
 
 
 def kernel_functions(module: Module) -> list[Operation]:
@@ -36,10 +39,10 @@ def kernel_launches(module: Module, dynamic_shared: bool = True) -> tuple[Kernel
 
 def _launch(function: Operation, dynamic_shared: bool) -> KernelLaunch:
     attributes = function.attributes
-    key = "known_block_size" if "known_block_size" in attributes else "gpu.known_block_size"
+    block = next(attributes[key] for key in BLOCK if key in attributes)
     grid = symbolic.parse(ir.StringAttr(attributes["xcc.grid"]).value)
     return KernelLaunch(entry=ir.StringAttr(attributes["sym_name"]).value, grid=(grid, 1, 1),
-                        block=tuple(int(n) for n in attributes[key]),
+                        block=tuple(int(n) for n in block), early=EARLY in attributes,
                         shared_bytes=shared_bytes_of(function) if dynamic_shared else 0)
 
 

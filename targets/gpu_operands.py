@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from xcc import symbolic
 from xcc._mlir import Value, ir
-from xcc.passes.gpu.layout.tile_ops import constant
 from xcc.passes.linalg.kernel.domain import element_bytes, volume
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, bare_loop
+from xcc.passes.shared.patterns import int_constant
 from xcc.symbolic import Dim
 
 WORD, WIDEST = 4, 16        # bytes of a register and of the widest access
@@ -92,7 +92,7 @@ def _moved(index: Value) -> tuple[int, int] | None:
     if index.owner.name == "linalg.index":
         return int(index.owner.attributes["dim"].value), 0
     if index.owner.name in ("arith.addi", "arith.subi"):
-        found, by = _moved(index.owner.operands[0]), constant(index.owner.operands[1])
+        found, by = _moved(index.owner.operands[0]), int_constant(index.owner.operands[1])
         return None if found is None or by is None else (found[0], math.gcd(found[1], by))
     return None
 

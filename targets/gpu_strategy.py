@@ -29,6 +29,7 @@ from xcc.targets.gpu_operands import loaded
 from xcc.targets.gpu_product_rows import product_rows
 from xcc.targets.gpu_rows import row_lanes, row_schedule
 from xcc.targets.gpu_sizes import Few, few_of
+from xcc.targets.gpu_window_sums import window_sums
 
 
 def configure(kernel: Kernel, chip: Chip) -> Schedule:
@@ -44,7 +45,7 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
             or _contraction(kernel, place, op, chip)
         if found is not None:
             return found
-    return long_rows(kernel, place, chip) or row_schedule(kernel, place, chip)
+    return window_sums(kernel, place, chip) or long_rows(kernel, place, chip) or row_schedule(kernel, place, chip)
 
 
 def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> Few | None:

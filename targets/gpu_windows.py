@@ -19,7 +19,7 @@ from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
-__all__ = ["WindowTile", "window_tile"]
+__all__ = ["WindowTile", "linear", "window_tile"]
 
 WIDEST = 256            # channels of a tile
 BESIDE = (1, 2, 4, 8)
@@ -105,7 +105,7 @@ def _window(place: Domain, op: Op) -> _Window | None:
     for t, access in op.inputs:
         if len(access) < 2 or bare_loop(access[-1]) != loops[-1]:
             continue
-        walk = _linear(access[-2])
+        walk = linear(access[-2])
         along = [p for p in walk if p in sizes] if walk is not None else []
         if walk is not None and len(along) == 1 and set(walk) == {loops[-2], along[0]}:
             taps = prod(int(n) for n in sizes.values() if isinstance(n, int))
@@ -113,7 +113,7 @@ def _window(place: Domain, op: Op) -> _Window | None:
     return None
 
 
-def _linear(e: Dim) -> dict[int, int] | None:
+def linear(e: Dim) -> dict[int, int] | None:
     """The loops in a sum, by how far one step of each goes; None for what is no sum of loops."""
     if not isinstance(e, symbolic.Expr):
         return None

@@ -51,3 +51,10 @@ class KernelBinary:
     ir: str = ""
     portable: bytes = b""
     shares: tuple[tuple[int, int], ...] = ()
+
+
+def kernel_files(program: object, kernels: tuple[KernelBinary, ...], chip: object, options: object) -> dict[str, bytes]:
+    """The artifact members of a GPU's model, path -> content: its kernels, which the executor loads as a module each,
+    and what of them newer chips run."""
+    return {f"kernels/{k.name}.{k.format}": k.blob for k in kernels} | {
+        f"kernels/{k.name}.ptx": k.portable for k in kernels if k.portable}

@@ -16,32 +16,34 @@ from xcc.dialects.xt.types import numpy_dtype
 
 __all__ = ["elementwise"]
 
+Array = np.ndarray[Any, Any]
+
 _erf = np.vectorize(erf, otypes=[np.float64])
 
 
-def _unsigned(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _unsigned(x: Array) -> Array:
     return x.view(f"u{x.dtype.name}") if x.dtype.kind == "i" else x
 
 
-def _toward_zero(a: Any, b: Any) -> Any:
+def _toward_zero(a: Array, b: Array) -> Array:
     safe = np.where(b == 0, 1, b).astype(a.dtype)
     quotient = np.floor_divide(np.abs(a), np.abs(safe))
     return (quotient * np.sign(a) * np.sign(safe)).astype(a.dtype)
 
 
-def _safe(b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _safe(b: Array) -> Array:
     return np.where(b == 0, np.ones_like(b), b)
 
 
-def _shift(by: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _shift(by: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     return lambda a, n: by(a, np.clip(_unsigned(n), 0, a.dtype.itemsize * 8 - 1).astype(a.dtype))
 
 
-def _by_bits(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _by_bits(f: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     return lambda a, b: f(_unsigned(a), _unsigned(b)).view(a.dtype) if a.dtype != bool else f(a, b)
 
 
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+_BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "addf": np.add, "subf": np.subtract, "mulf": np.multiply, "divf": np.divide, "remf": np.fmod,
     "maximumf": np.maximum, "minimumf": np.minimum, "maxnumf": np.fmax, "minnumf": np.fmin,
     "addi": np.add, "subi": np.subtract, "muli": np.multiply, "andi": np.bitwise_and, "ori": np.bitwise_or,
@@ -54,7 +56,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "shrui": _shift(lambda a, n: np.right_shift(_unsigned(a), _unsigned(n)).view(a.dtype)),
     "atan2": np.arctan2, "powf": np.power, "copysign": np.copysign,
 }
-_UNARY: dict[str, Callable[[Any], Any]] = {
+_UNARY: dict[str, Callable[[Array], Array]] = {
     "negf": np.negative, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2,
     "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sin": np.sin,
     "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "asin": np.arcsin,
@@ -69,7 +71,7 @@ _FLOATING = ("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "u
              "true")
 
 
-def _compare(op: Operation, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _compare(op: Operation, a: Array, b: Array) -> Array:
     number = ir.IntegerAttr(op.attributes["predicate"]).value
     if op.name == "arith.cmpi":
         name = _INTEGER[number]
@@ -84,7 +86,7 @@ def _compare(op: Operation, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) ->
     return made & ~unordered if name[0] == "o" else made | unordered
 
 
-def _cast(op: Operation, x: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _cast(op: Operation, x: Array, dtype: np.dtype[Any]) -> Array:
     name = op.name.removeprefix("arith.")
     if name == "bitcast":
         return np.asarray(x).view(dtype)
@@ -99,7 +101,7 @@ def _cast(op: Operation, x: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.nd
     return np.asarray(x).astype(dtype)
 
 
-def _constant(op: Operation, t: TileType, dtype: Any) -> np.ndarray[Any, Any]:
+def _constant(op: Operation, t: TileType, dtype: np.dtype[Any]) -> Array:
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         if t.dtype == "index" or attribute.is_splat:
@@ -113,12 +115,12 @@ def _constant(op: Operation, t: TileType, dtype: Any) -> np.ndarray[Any, Any]:
     return np.asarray(_number(attribute, dtype)).astype(dtype)
 
 
-def _number(attribute: Any, dtype: Any) -> Any:
+def _number(attribute: Any, dtype: np.dtype[Any]) -> Any:
     value = getattr(attribute, "value", attribute)
     return bool(value) if dtype.kind == "b" else value
 
 
-def elementwise(op: Operation, values: list[np.ndarray[Any, Any]]) -> list[Any]:
+def elementwise(op: Operation, values: list[Array]) -> list[Array]:
     """The results of one op of arith or math; UserError for one that is not known."""
     name = op.name.split(".", 1)[1]
     t = TileType.of(op.results[0])
@@ -126,7 +128,7 @@ def elementwise(op: Operation, values: list[np.ndarray[Any, Any]]) -> list[Any]:
     if name == "mului_extended" or name == "mulsi_extended":
         return _extended(name, *values)
     if name == "constant":
-        made: np.ndarray[Any, Any] = _constant(op, t, dtype)
+        made: Array = _constant(op, t, dtype)
     elif name in ("cmpi", "cmpf"):
         made = _compare(op, *values)
     elif name == "select":
@@ -146,7 +148,7 @@ def elementwise(op: Operation, values: list[np.ndarray[Any, Any]]) -> list[Any]:
     return [_shaped(made, dtype, t)]
 
 
-def _extended(name: str, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+def _extended(name: str, a: Array, b: Array) -> list[Array]:
     x, y = np.asarray(a), np.asarray(b)
     wide = (_unsigned(x), _unsigned(y)) if name[3] == "u" else (x, y)
     full = wide[0].astype(object) * wide[1].astype(object)
@@ -156,7 +158,7 @@ def _extended(name: str, a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> li
             for p in parts]
 
 
-def _shaped(made: np.ndarray[Any, Any], dtype: Any, t: TileType) -> Any:
+def _shaped(made: Array, dtype: np.dtype[Any], t: TileType) -> Array:
     out = np.asarray(made)
     out = out if out.dtype == dtype else out.astype(dtype)
     return out if t.shape else out[()]

@@ -57,7 +57,7 @@ def constant(x: Any, dtype: str = "") -> Value:
 
 # -- elementwise -------------------------------------------------------------------------------------------------
 
-def where(condition: Value, a: Value, b: float | Value) -> Value:
+def where(condition: Value | bool, a: float | Value, b: float | Value) -> Value:
     """a where the condition is true, else b."""
     x, y = common(a, b) if isinstance(a, Value) or isinstance(b, Value) else map(as_value, (a, b))
     c = as_value(condition)

@@ -13,6 +13,8 @@ from xcc.tile.values import Value, as_value, broadcast, common, complain, conver
 
 __all__ = ["Buffer", "atomic", "gather", "load", "scatter", "store"]
 
+Mask = Value | bool | None
+
 
 class Buffer:
     """Memory that a program is given, or a view of it. `dtype` as of a Value, `shape` are its sizes in a run, numbers
@@ -30,10 +32,10 @@ class Buffer:
     ndim = rank
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def shape(self) -> tuple[int | Value, ...]:
         return tuple(self.size(d) for d in range(self.rank))
 
-    def size(self, axis: int) -> Any:
+    def size(self, axis: int) -> int | Value:
         """The size along `axis`."""
         known = self.type.shape[axis]
         if known >= 0:
@@ -42,7 +44,8 @@ class Buffer:
             at = arith_d.constant(ir.IndexType.get(), axis % self.rank)
             return Value(ir.Operation.create("memref.dim", results=[ir.IndexType.get()], operands=[self.ir, at]).result)
 
-    def view(self, offsets: Sequence[int], sizes: Sequence[int], order: Sequence[int] | None = None) -> Buffer:
+    def view(self, offsets: Sequence[int | Value], sizes: Sequence[int | Value],
+             order: Sequence[int] | None = None) -> Buffer:
         """The window of `sizes` from `offsets` on, its dims in `order`."""
         bounds = [index_of(v) for v in (*offsets, *sizes)]
         return Buffer(emit("view", self.ir, *bounds, order=None if order is None else tuple(order)), self.dtype)
@@ -51,24 +54,24 @@ class Buffer:
         """The buffer with its dims in another order (reversed where none is given)."""
         return self.view([0] * self.rank, self.shape, order or tuple(reversed(range(self.rank))))
 
-    def tile(self, offsets: Sequence[int | Value], shape: Sequence[int], other: float | None = None,
-             mask: Any = None) -> Value:
+    def tile(self, offsets: Sequence[int | Value], shape: Sequence[int], other: float | Value | None = None,
+             mask: Mask = None) -> Value:
         """`load`."""
         return load(self, offsets, shape, other, mask)
 
-    def store(self, offsets: Sequence[int | Value], value: Value, mask: Any = None) -> None:
+    def store(self, offsets: Sequence[int | Value], value: Value, mask: Mask = None) -> None:
         """`store`."""
         store(self, offsets, value, mask)
 
-    def gather(self, *positions: Any, mask: Any = None, other: Any = None) -> Value:
+    def gather(self, *positions: int | Value, mask: Mask = None, other: float | Value | None = None) -> Value:
         """`gather`."""
         return gather(self, *positions, mask=mask, other=other)
 
-    def scatter(self, *positions: Any, value: Any, mask: Any = None) -> None:
+    def scatter(self, *positions: int | Value, value: float | Value, mask: Mask = None) -> None:
         """`scatter`."""
         scatter(self, *positions, value=value, mask=mask)
 
-    def atomic(self, kind: str, *positions: Any, value: Any, mask: Any = None) -> Value:
+    def atomic(self, kind: str, *positions: int | Value, value: float | Value, mask: Mask = None) -> Value:
         """`atomic`."""
         return atomic(self, kind, *positions, value=value, mask=mask)
 
@@ -76,8 +79,8 @@ class Buffer:
         return f"<{self.type}>"
 
 
-def load(buffer: Buffer, offsets: Sequence[int | Value], shape: Sequence[int], other: float | None = None,
-         mask: Any = None) -> Value:
+def load(buffer: Buffer, offsets: Sequence[int | Value], shape: Sequence[int], other: float | Value | None = None,
+         mask: Mask = None) -> Value:
     """The tile of `shape` from `offsets` on, an offset and a size for each dim of the buffer. What is outside the
     buffer, or where the `mask` is off, reads `other`. Without `other` the program says that nothing is outside: it
     reads 0 where that is wrong, and a checking run reports it."""
@@ -86,7 +89,7 @@ def load(buffer: Buffer, offsets: Sequence[int | Value], shape: Sequence[int], o
     return out if mask is None else where(mask, out, 0 if other is None else other)
 
 
-def store(buffer: Buffer, offsets: Sequence[int | Value], value: Value, mask: Any = None) -> None:
+def store(buffer: Buffer, offsets: Sequence[int | Value], value: Value, mask: Mask = None) -> None:
     """Writes a tile from `offsets` on, where that is inside the buffer and the `mask` on. A scalar, or a tile of fewer
     dims, gets dims of size 1 in front; the value takes the buffer's dtype."""
     v = convert(as_value(value, buffer.dtype), buffer.dtype)
@@ -101,33 +104,31 @@ def store(buffer: Buffer, offsets: Sequence[int | Value], value: Value, mask: An
     scatter(buffer, *places, value=v, mask=m.reshape((1,) * (len(shape) - m.rank) + m.shape))
 
 
-def gather(buffer: Buffer, *positions: Any, mask: Any = None, other: Any = None) -> Value:
+def gather(buffer: Buffer, *positions: int | Value, mask: Mask = None, other: float | Value | None = None) -> Value:
     """The elements at `positions`, integers for each dim of the buffer, which stretch to each other and to the mask.
     Where the mask is off or a position outside the buffer it is `other`. Without `other` the program says that none
     is outside where the mask is on."""
-    m, places = _masked(mask, positions)
+    m, places, shape = _masked(mask, positions)
     return Value(emit("gather", buffer.ir, _other(buffer, other), m.ir, *(p.ir for p in places), inside=other is None),
-                 buffer.dtype)
+                 buffer.dtype).reshape(shape)
 
 
-def scatter(buffer: Buffer, *positions: Any, value: Any, mask: Any = None) -> None:
+def scatter(buffer: Buffer, *positions: int | Value, value: float | Value, mask: Mask = None) -> None:
     """Writes `value`, stretched to the positions, to them where the mask is on and they are inside the buffer."""
-    m, places = _masked(mask, positions, value)
+    m, places, _ = _masked(mask, positions, value)
     emit("scatter", _fitting(value, buffer, m), buffer.ir, m.ir, *(p.ir for p in places))
 
 
-def atomic(buffer: Buffer, kind: str, *positions: int | Value, value: float, mask: Value | None = None) -> Value:
+def atomic(buffer: Buffer, kind: str, *positions: int | Value, value: float | Value, mask: Mask = None) -> Value:
     """Combines `value` with the elements at `positions` (scalars will do), nothing between; what was there before.
     `kind` is add, max, min, and, or, xor or exchange."""
-    m, places = _masked(mask, positions, value)
-    if not m.shape:
-        return atomic(buffer, kind, *(p.reshape(1) for p in places), value=value, mask=m.reshape(1)).reshape(())
+    m, places, shape = _masked(mask, positions, value)
     kind = f"u{kind}" if buffer.dtype[0] == "u" and kind in ("max", "min") else kind
     return Value(emit("atomic", _fitting(value, buffer, m), buffer.ir, m.ir, *(p.ir for p in places), kind=kind),
-                 buffer.dtype)
+                 buffer.dtype).reshape(shape)
 
 
-def _other(buffer: Buffer, other: float | None) -> Any:
+def _other(buffer: Buffer, other: float | Value | None) -> Any:
     if not isinstance(buffer, Buffer):
         raise complain(f"{buffer!r} is no buffer")
     v = convert(as_value(0 if other is None else other, buffer.dtype), buffer.dtype)
@@ -140,9 +141,9 @@ def _fitting(value: float | Value, buffer: Buffer, mask: Value) -> Any:
     return broadcast(convert(as_value(value, buffer.dtype), buffer.dtype), mask.shape).ir
 
 
-def _masked(mask: Value | None, positions: Sequence[int | Value], value: float | Value = 0) -> tuple[Value,
-            list[Value]]:
-    """The mask and the positions, all of one shape."""
+def _masked(mask: Mask, positions: Sequence[int | Value], value: float | Value = 0) -> tuple[
+        Value, list[Value], tuple[int, ...]]:
+    """The mask and the positions, all of one shape, and that which the result is to have: scalars are tiles of 1."""
     places = [as_value(p, "index") for p in positions]
     for p in places:
         if is_float(p.dtype) or p.dtype == "i1":
@@ -154,4 +155,4 @@ def _masked(mask: Value | None, positions: Sequence[int | Value], value: float |
     for v in (*places, m, as_value(value) if not isinstance(value, (bool, int, float)) else m):
         shape = common(full(shape, 0) if shape else v, full(v.shape, 0) if v.shape else v)[0].shape \
             if shape and v.shape else shape or v.shape
-    return broadcast(m, shape) if shape else m, [broadcast(p, shape) if shape else p for p in places]
+    return broadcast(m, shape or (1,)), [broadcast(p, shape or (1,)) for p in places], shape

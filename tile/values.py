@@ -28,7 +28,8 @@ def signless(dtype: str) -> str:
 def emit(op: str, *operands: Any, **attributes: Any) -> Any:
     """A tile op on MLIR values at the author's line; UserError there where the operands do not fit."""
     try:
-        return tile_d.build(tile_d.OPS[op], *operands, loc=place(), **attributes)
+        with place():
+            return tile_d.build(tile_d.OPS[op], *operands, **attributes)
     except UserError as e:
         raise complain(e.message) from None
 

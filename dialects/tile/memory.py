@@ -1,6 +1,6 @@
 """Views of buffers, and what reads and writes them."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,6 +8,8 @@ from xcc.dialects.tile.op import Attrs, InferError, TileOp
 from xcc.dialects.tile.types import TileType, check_shape, is_float, is_integer, view_type
 from xcc.dialects.xt.fields import boolean, integers, operand, text, variadic
 from xcc.dialects.xt.numeric import Array
+
+Arrays = tuple[Array, ...]
 
 ATOMIC = ("add", "max", "min", "umax", "umin", "and", "or", "xor", "exchange")
 
@@ -38,21 +40,21 @@ def _check_element(what: str, t: TileType, buffer: TileType) -> None:
         raise InferError(f"{what} is {t}, the buffer's elements are {buffer.dtype}")
 
 
-def _block(shape: tuple[int, ...], offsets: tuple[Any, ...]) -> list[Any]:
+def _block(shape: tuple[int, ...], offsets: Arrays) -> list[Array]:
     """The index of each element of a tile of `shape` that starts at `offsets`, an array a dim."""
     return [np.broadcast_to((int(o) + np.arange(n)).reshape([-1 if i == d else 1 for i in range(len(shape))]), shape)
             for d, (o, n) in enumerate(zip(offsets, shape, strict=True))]
 
 
-def inside(buffer: Any, indices: Any) -> Any:
+def inside(buffer: Array, indices: Sequence[Array]) -> Array:
     """Which of the elements at `indices` the buffer has."""
-    out = np.True_
+    out: Array = np.asarray(True)
     for i, n in zip(indices, buffer.shape, strict=True):
         out = out & (np.asarray(i) >= 0) & (np.asarray(i) < n)
     return out
 
 
-def _read(buffer: Array, indices: Any, active: Array, other: Any) -> Array:
+def _read(buffer: Array, indices: Sequence[Array], active: Array, other: Array) -> Array:
     safe = tuple(np.where(active, i, 0) for i in indices)
     if not buffer.size:
         return np.broadcast_to(np.asarray(other, buffer.dtype), np.shape(active)).copy()
@@ -78,7 +80,7 @@ class View(TileOp, name="view"):
             raise InferError(f"order {list(a.order)} is no order of {buffer.rank} dims")
         return view_type(buffer.dtype, buffer.rank)
 
-    def evaluate(a: Attrs, buffer: Array, bounds: Any) -> Array:
+    def evaluate(a: Attrs, buffer: Array, bounds: Arrays) -> Array:
         offsets, sizes = bounds[:buffer.ndim], bounds[buffer.ndim:]
         return buffer[tuple(slice(int(o), int(o) + int(n)) for o, n in zip(offsets, sizes, strict=True))] \
             .transpose(a.order)
@@ -104,10 +106,10 @@ class Load(TileOp, name="load"):
         _check_element("other", other, buffer)
         return TileType(check_shape(a.shape), buffer.dtype)
 
-    def places(a: Attrs, buffer: Any, other: Any, offsets: Any) -> Any:
+    def places(a: Attrs, buffer: Array, other: Array, offsets: Arrays) -> tuple[Sequence[Array], Array]:
         return _block(a.shape, offsets), np.ones(a.shape, bool)
 
-    def evaluate(a: Attrs, buffer: Array, other: Any, offsets: Any) -> Array:
+    def evaluate(a: Attrs, buffer: Array, other: Array, offsets: Arrays) -> Array:
         indices = _block(a.shape, offsets)
         return _read(buffer, indices, inside(buffer, indices), other)
 
@@ -127,10 +129,10 @@ class Store(TileOp, name="store"):
             raise InferError(f"{value} into a {buffer}: give it a size for each dim")
         _check_element("the value", value, buffer)
 
-    def places(a: Attrs, value: Any, buffer: Any, offsets: Any) -> Any:
+    def places(a: Attrs, value: Array, buffer: Array, offsets: Arrays) -> tuple[Sequence[Array], Array]:
         return _block(value.shape, offsets), np.ones(value.shape, bool)
 
-    def evaluate(a: Attrs, value: Array, buffer: Array, offsets: Any) -> None:
+    def evaluate(a: Attrs, value: Array, buffer: Array, offsets: Arrays) -> None:
         indices = _block(value.shape, offsets)
         there = inside(buffer, indices)
         buffer[tuple(i[there] for i in indices)] = value[there]
@@ -155,10 +157,10 @@ class Gather(TileOp, name="gather"):
         _check_element("other", other, buffer)
         return TileType(check_shape(mask.shape), buffer.dtype)
 
-    def places(a: Attrs, buffer: Any, other: Any, mask: Any, positions: Any) -> Any:
+    def places(a: Attrs, buffer: Array, other: Array, mask: Array, positions: Arrays) -> tuple[Sequence[Array], Array]:
         return list(positions), mask
 
-    def evaluate(a: Attrs, buffer: Array, other: Any, mask: Array | None, positions: Any) -> Array:
+    def evaluate(a: Attrs, buffer: Array, other: Array, mask: Array, positions: Arrays) -> Array:
         return _read(buffer, positions, mask & inside(buffer, positions), other)
 
 
@@ -178,10 +180,10 @@ class Scatter(TileOp, name="scatter"):
         _check_positions(buffer, value, positions)
         _check_element("the value", value, buffer)
 
-    def places(a: Attrs, value: Any, buffer: Any, mask: Any, positions: Any) -> Any:
+    def places(a: Attrs, value: Array, buffer: Array, mask: Array, positions: Arrays) -> tuple[Sequence[Array], Array]:
         return list(positions), mask
 
-    def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array | None, positions: Any) -> None:
+    def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array, positions: Arrays) -> None:
         there = mask & inside(buffer, positions)
         buffer[tuple(i[there] for i in positions)] = value[there]
 
@@ -207,10 +209,10 @@ class Atomic(TileOp, name="atomic"):
             raise InferError(f"there are no atomic updates of {value.dtype}")
         return value
 
-    def places(a: Attrs, value: Any, buffer: Any, mask: Any, positions: Any) -> Any:
+    def places(a: Attrs, value: Array, buffer: Array, mask: Array, positions: Arrays) -> tuple[Sequence[Array], Array]:
         return list(positions), mask
 
-    def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array | None, positions: Any) -> Array:
+    def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array, positions: Arrays) -> Array:
         there = mask & inside(buffer, positions)
         old = np.zeros_like(value)
         for at in zip(*np.nonzero(there), strict=True):

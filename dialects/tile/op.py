@@ -7,7 +7,7 @@ MLIR does not know these ops, as it does not know ``xtv`` ones: operands and res
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import Location, Operation, Value, ir
+from xcc._mlir import Operation, Value, ir
 from xcc.diagnostics import Misfit
 from xcc.dialects.tile.types import TileType
 from xcc.dialects.xt.fields import (
@@ -152,7 +152,7 @@ def problem_of(op: Operation) -> str | None:
     return f"'{op.operation.name}' {why}" if why else None
 
 
-def build(cls: type[TileOp], *values: Any, loc: Location | None = None, ip: Any = None, **attributes: Any) -> Any:
+def build(cls: type[TileOp], *values: Any, **attributes: Any) -> Any:
     """Builds an op; its result, the tuple of its results, or, of an op with regions, the operation, whose regions have
     a block each but nothing in it. Misfit for arguments that do not fit."""
     flat = [v for group in values for v in (group if isinstance(group, (tuple, list)) else (group,))]
@@ -165,7 +165,7 @@ def build(cls: type[TileOp], *values: Any, loc: Location | None = None, ip: Any 
         raise Misfit(f"{cls.OPERATION_NAME}: {e}") from None
     encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}
     op = ir.Operation.create(cls.OPERATION_NAME, results=[t.mlir() for t in results], operands=flat,
-                             attributes=encoded, regions=len(cls.region_fields), loc=loc, ip=ip)
+                             attributes=encoded, regions=len(cls.region_fields))
     if cls.region_fields:
         return op
     out = tuple(op.results)
@@ -173,8 +173,8 @@ def build(cls: type[TileOp], *values: Any, loc: Location | None = None, ip: Any 
 
 
 def _builder(cls: type[TileOp], name: str) -> Callable[..., Any]:
-    def make(*values: Any, loc: Location | None = None, ip: Any = None, **attributes: Any) -> Any:
-        return build(cls, *values, loc=loc, ip=ip, **attributes)
+    def make(*values: Any, **attributes: Any) -> Any:
+        return build(cls, *values, **attributes)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = cls.__doc__

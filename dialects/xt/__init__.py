@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
-from xcc._mlir import Context, Location, Operation, Value, ir, irdl_d, upstream_context
+from xcc._mlir import Context, Operation, Value, ir, irdl_d, upstream_context
 from xcc.dialects.xt.base import Xt, dims_attr, dims_from_attr, element_type_of, shape_of, tensor_type
 from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import (
@@ -109,9 +109,9 @@ def context() -> Context:
     return out
 
 
-def scalar(value: SupportsFloat | Array, dtype: Any, *, loc: Location | None = None, ip: Any = None) -> Value:
+def scalar(value: SupportsFloat | Array, dtype: Any) -> Value:
     """A rank-0 xt.constant of the element type `dtype`."""
-    return BUILDERS["constant"](value, dtype, loc=loc, ip=ip)
+    return BUILDERS["constant"](value, dtype)
 
 
 def evaluate(op: Operation, *arrays: Array | tuple[Array, ...] | None) -> tuple[Array, ...]:

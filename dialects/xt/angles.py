@@ -11,7 +11,7 @@ import numpy as np
 from xcc.dialects.xt.elementary import add, by_element, horner, product, two_sum
 from xcc.dialects.xt.numeric import Array
 
-__all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
+__all__ = ["acos", "asin", "atan", "atan2", "cos", "pi_by_bits", "sin", "tan"]
 
 BITS = 1280                 # of 2/pi, for arguments below 2**1024
 FAR = 2.0**19               # up to here pi/2 in parts of 33 bits serves, beyond integers do
@@ -30,11 +30,15 @@ _ATAN = [float(Fraction((-1)**n, 2 * n + 1)) for n in range(10, 0, -1)]
 
 @cache
 def _two_over_pi() -> int:
-    """2**BITS * 2/pi; pi by Machin's formula."""
+    """2**BITS * 2/pi."""
     more = BITS + 64
+    return (2 << (more + BITS)) // pi_by_bits(more)
 
+
+def pi_by_bits(bits: int) -> int:
+    """2**bits * pi, by Machin's formula."""
     def arctan(n: int) -> int:
-        term = total = (1 << more) // n
+        term = total = (1 << bits) // n
         i = 1
         while term:
             term //= -n * n
@@ -42,7 +46,7 @@ def _two_over_pi() -> int:
             total += term // i
         return total
 
-    return (2 << (more + BITS)) // (4 * (4 * arctan(5) - arctan(239)))
+    return 4 * (4 * arctan(5) - arctan(239))
 
 
 def _quadrants(x: Array) -> tuple[Array, Array, Array]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Location, Operation, Value
+from xcc._mlir import Operation, Value
 from xcc.dialects.xt.fields import dense, dims, text
 from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
@@ -49,21 +49,20 @@ class DimValue(XtOp, name="dim"):
         return TensorType((), "i64")
 
 
-def constant(value: float | Array, dtype: str | None = None, *, loc: Location | None = None, ip: Any = None) -> Value:
+def constant(value: float | Array, dtype: str | None = None) -> Value:
     """xt.constant of an array or a Python scalar; `dtype` (name, MLIR type or numpy dtype) converts it."""
     array = np.asarray(value) if dtype is None else np.asarray(value).astype(numpy_dtype(dtype_name(dtype)))
-    return build(Constant, loc=loc, ip=ip, value=array)
+    return build(Constant, value=array)
 
 
-def weight(name: str, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, loc: Location | None = None,
-           ip: Any = None) -> Value:
+def weight(name: str, shape: tuple[int, ...], dtype: np.dtype[Any] | str) -> Value:
     """xt.weight of an entry of the weight store, with its shape and element type."""
-    return build(Weight, loc=loc, ip=ip, result_types=TensorType(tuple(shape), dtype_name(dtype)), name=name)
+    return build(Weight, result_types=TensorType(tuple(shape), dtype_name(dtype)), name=name)
 
 
-def dim(value: Dim, *, loc: Location | None = None, ip: Any = None) -> Value:
+def dim(value: Dim) -> Value:
     """xt.dim: the i64 scalar with the value of a dim expression."""
-    return build(DimValue, loc=loc, ip=ip, value=(value,))
+    return build(DimValue, value=(value,))
 
 
 BUILDERS.update(constant=constant, weight=weight, dim=dim)

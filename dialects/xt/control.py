@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import Block, Location, Operation, Region, Type, Value, ir
+from xcc._mlir import Block, Operation, Region, Type, Value, ir
 from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dims, integers, operand, region, symbol_ref, text, variadic
-from xcc.dialects.xt.op import BUILDERS, ListOp, agree, attrs_of, build, create, grouped_operands, typed
+from xcc.dialects.xt.op import BUILDERS, ListOp, agree, attrs_of, create, grouped_operands, typed
+from xcc.dialects.xt.reading import block_results
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim
 
@@ -43,11 +44,6 @@ def _differ(what: str, have: Sequence[Value | TensorType], want: Sequence[Value 
     return f"{what} {', '.join(map(str, a)) or 'nothing'} where {', '.join(map(str, b)) or 'nothing'} is expected"
 
 
-def yielded(block: Block) -> list[Value]:
-    """The operands of the block's yield."""
-    return list(block.operations[len(block.operations) - 1].operation.operands)
-
-
 def _blocks(op: Operation) -> list[Block]:
     return [r.blocks[0] for r in op.operation.regions]
 
@@ -63,8 +59,8 @@ class If(_Control, ListOp, name="if"):
     def problem(cls, op: Operation) -> str | None:
         if str(TensorType.of(op.operation.operands[0])) != "i1[]":
             return "the condition is not an i1 scalar"
-        return next(filter(None, (_differ("a branch yields", yielded(b), op.operation.results) for b in _blocks(op))),
-                    None)
+        return next(filter(None, (_differ("a branch yields", block_results(b), op.operation.results)
+                                  for b in _blocks(op))), None)
 
 
 class While(_Control, ListOp, name="while"):
@@ -78,10 +74,10 @@ class While(_Control, ListOp, name="while"):
     def problem(cls, op: Operation) -> str | None:
         carried = list(op.operation.operands)
         cond, body = _blocks(op)
-        return (_differ("the condition region yields", yielded(cond), [TensorType((), "i1")])
+        return (_differ("the condition region yields", block_results(cond), [TensorType((), "i1")])
                 or _differ("the condition region takes", cond.arguments, carried)
                 or _differ("the body takes", body.arguments, carried)
-                or _differ("the body yields", yielded(body), carried)
+                or _differ("the body yields", block_results(body), carried)
                 or _differ("it gives", op.operation.results, carried))
 
 
@@ -106,7 +102,7 @@ class Scan(_Control, ListOp, name="scan"):
         a = attrs_of(op)
         (block,) = _blocks(op)
         carried, xs = (typed(v) for v in grouped_operands(op))
-        outs = typed(tuple(yielded(block)))
+        outs = typed(tuple(block_results(block)))
         ys = outs[len(carried):]
         if not len(a.axes) == len(a.reverse) == len(xs) or not len(a.out_axes) == len(a.out_reverse) == len(ys):
             return "axes and directions do not match the scanned and stacked values"
@@ -162,17 +158,15 @@ def insert_axis(t: TensorType, axis: int, size: Dim) -> TensorType:
     return t.with_shape([*t.shape[:axis], size, *t.shape[axis:]])
 
 
-def yield_(*values: Value, loc: Location | None = None, ip: Any = None) -> Operation:
+def yield_(*values: Value) -> Operation:
     """xt.yield; returns the op."""
-    return create(Yield, (values,), {}, [], loc, ip)
+    return create(Yield, (values,), {}, [])
 
 
-def _block(region: Region, arguments: Sequence[Type], make: Callable[..., Any],
-           loc: Location | None) -> list[Value] | Never:
+def _block(region: Region, arguments: Sequence[Type], make: Callable[..., Any]) -> list[Value] | Never:
     """Fills `region` with one block; `make` gets its arguments and returns what is yielded."""
-    where = loc or ir.Location.current
-    block = region.blocks.append(*arguments, arg_locs=[where] * len(arguments))
-    with ir.InsertionPoint(block), where:
+    block = region.blocks.append(*arguments, arg_locs=[ir.Location.current] * len(arguments))
+    with ir.InsertionPoint(block):
         out = make(*block.arguments)
         if isinstance(out, Never):
             return out
@@ -194,21 +188,21 @@ def _rebuilt(op: Operation, results: Sequence[TensorType]) -> tuple[Value, ...]:
 
 
 def if_(cond: Value, then: Callable[[], Any], orelse: Callable[[], Any], *,
-        fresh: Callable[[], Dim] | None = None, loc: Location | None = None, ip: Any = None) -> tuple[Value, ...]:
+        fresh: Callable[[], Dim] | None = None) -> tuple[Value, ...]:
     """xt.if. `then` and `orelse` build their regions and return the values they yield, or a Never.
 
     Where the branches' dims differ, `fresh` gives a new symbol for the result's; without it they must agree. Misfit
     when neither branch can run, UserError when they give different kinds of values.
     """
-    op = create(If, (cond,), {}, [], loc, ip)
-    made = [_block(r, (), f, loc) for r, f in zip(op.operation.regions, (then, orelse), strict=True)]
+    op = create(If, (cond,), {}, [])
+    made = [_block(r, (), f) for r, f in zip(op.operation.regions, (then, orelse), strict=True)]
     never = [m.message for m in made if isinstance(m, Never)]
     if len(never) == 2:
         op.operation.erase()
         raise Misfit(f"xt.if: neither branch fits: {never[0]}; {never[1]}")
     kinds = [typed(tuple(m)) for m in made if not isinstance(m, Never)]
     if never:
-        _fail(op.operation.regions[0 if isinstance(made[0], Never) else 1].blocks[0], never[0], kinds[0], loc)
+        _fail(op.operation.regions[0 if isinstance(made[0], Never) else 1].blocks[0], never[0], kinds[0])
     try:
         results = [_either(t, u, fresh) for t, u in zip(kinds[0], kinds[-1], strict=True)]
     except (Misfit, ValueError):
@@ -218,9 +212,9 @@ def if_(cond: Value, then: Callable[[], Any], orelse: Callable[[], Any], *,
     return _rebuilt(op, results)
 
 
-def _fail(block: Block, message: str, kinds: Sequence[TensorType], loc: Location | None) -> None:
+def _fail(block: Block, message: str, kinds: Sequence[TensorType]) -> None:
     """Ends `block` with an xt.fail that gives values of `kinds`."""
-    with ir.InsertionPoint(block), loc or ir.Location.current:
+    with ir.InsertionPoint(block):
         op = create(Fail, (), {"message": Fail.attribute_fields["message"].encode(message)}, [t.mlir() for t in kinds])
         yield_(*op.results)
 
@@ -238,20 +232,18 @@ def _either(t: TensorType, u: TensorType, fresh: Callable[[], Dim] | None) -> Te
     return t.with_shape(shape)
 
 
-def while_(carried: Sequence[Any], cond: Callable[..., Any], body: Callable[..., Any], *, loc: Location | None = None,
-           ip: Any = None) -> tuple[Any, ...]:
+def while_(carried: Sequence[Any], cond: Callable[..., Any], body: Callable[..., Any]) -> tuple[Any, ...]:
     """xt.while. `cond` and `body` get the carried values; they return an i1 scalar and the new carried values."""
     kinds = [v.type for v in carried]
-    op = create(While, (tuple(carried),), {}, kinds, loc, ip)
+    op = create(While, (tuple(carried),), {}, kinds)
     for r, f in zip(op.operation.regions, (cond, body), strict=True):
-        _block(r, kinds, f, loc)
+        _block(r, kinds, f)
     return tuple(op.operation.results)
 
 
 def scan(carried: Sequence[Value], xs: Sequence[Value], body: Callable[..., Any], *, axes: Sequence[int] | None = None,
          reverse: Sequence[int] | None = None, out_axes: Sequence[int] | None = None,
-         out_reverse: Sequence[int] | None = None, length: Dim | None = None, loc: Location | None = None,
-         ip: Any = None) -> tuple[Value, ...]:
+         out_reverse: Sequence[int] | None = None, length: Dim | None = None) -> tuple[Value, ...]:
     """xt.scan. `body(carried, slices)` returns (new carried, ys), both sequences. `length` is needed without `xs`."""
     x_types = typed(tuple(xs))
     axes = [d % t.rank for d, t in zip(axes or [0] * len(x_types), x_types, strict=True)]
@@ -270,9 +262,9 @@ def scan(carried: Sequence[Value], xs: Sequence[Value], body: Callable[..., Any]
     attributes = {"length": (length,), "axes": axes, "reverse": reverse or [0] * len(axes), "out_axes": (),
                   "out_reverse": ()}
     op = create(Scan, (tuple(carried), tuple(xs)), {k: Scan.attribute_fields[k].encode(v)
-                                                    for k, v in attributes.items()}, [], loc, ip)
+                                                    for k, v in attributes.items()}, [])
     arguments = [t.mlir() for t in (*state, *(drop_axis(t, d) for t, d in zip(x_types, axes, strict=True)))]
-    _block(op.operation.regions[0], arguments, make, loc)
+    _block(op.operation.regions[0], arguments, make)
     ys = typed(tuple(stacked))
     places = [d % (t.rank + 1) for d, t in zip(out_axes or [0] * len(ys), ys, strict=True)]
     for name, value in (("out_axes", places), ("out_reverse", list(out_reverse or [0] * len(ys)))):
@@ -280,18 +272,11 @@ def scan(carried: Sequence[Value], xs: Sequence[Value], body: Callable[..., Any]
     return _rebuilt(op, [*state, *(insert_axis(t, d, length) for t, d in zip(ys, places, strict=True))])
 
 
-def dispatch(*args: Any, kernel: str, result_types: Sequence[TensorType], symbols: Sequence[Dim] = (),
-             loc: Location | None = None, ip: Any = None) -> tuple[Any, ...]:
-    """xt.dispatch of `kernel`; always a tuple of results."""
-    out = build(Dispatch, args, kernel=kernel, symbols=symbols, result_types=tuple(result_types), loc=loc, ip=ip)
-    return tuple(out)
-
-
-def require(left: Dim, right: Dim, message: str, *, loc: Location | None = None, ip: Any = None) -> Any:
+def require(left: Dim, right: Dim, message: str) -> Any:
     """xt.require; returns the op."""
     fields = Require.attribute_fields
     return create(Require, (), {"equal": fields["equal"].encode((left, right)),
-                                "message": fields["message"].encode(message)}, [], loc, ip)
+                                "message": fields["message"].encode(message)}, [])
 
 
-BUILDERS.update({"require": require, "yield": yield_, "if": if_, "while": while_, "scan": scan, "dispatch": dispatch})
+BUILDERS.update({"require": require, "yield": yield_, "if": if_, "while": while_, "scan": scan})

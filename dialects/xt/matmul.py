@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import InsertionPoint, Location, Value
+from xcc._mlir import Value
 from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import merge_dim
 from xcc.dialects.xt.fields import dtype, integer, integers, operand
@@ -124,13 +124,12 @@ def _paired(lhs: TensorType, rhs: TensorType, left: tuple[int, ...], right: tupl
     return out
 
 
-def matmul(a: Value, b: Value, *, dtype: Any = None, loc: Location | None = None,
-           ip: InsertionPoint | None = None) -> Value:
+def matmul(a: Value, b: Value, *, dtype: Any = None) -> Value:
     """numpy's matmul for operands of equal rank >= 2 with equal batch dims, as one xt.dot_general."""
     rank = TensorType.of(a).rank
     batch = tuple(range(rank - 2))
     return build(DotGeneral, a, b, lhs_batch=batch, rhs_batch=batch, lhs_contract=(rank - 1,),
-                 rhs_contract=(rank - 2,), dtype=dtype, loc=loc, ip=ip)
+                 rhs_contract=(rank - 2,), dtype=dtype)
 
 
 BUILDERS.update(matmul=matmul)

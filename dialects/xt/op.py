@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from xcc._mlir import Location, Module, Operation, ext, ir
+from xcc._mlir import Module, Operation, ext, ir
 from xcc.diagnostics import Misfit, UserError
 from xcc.dialects.xt.base import Xt
 from xcc.dialects.xt.fields import AttributeField, as_tuple, check_attributes, complete, take_fields
@@ -203,7 +203,7 @@ def _describe(v: Any) -> str:
     return "[" + ", ".join(map(str, v)) + "]" if isinstance(v, tuple) else str(v)
 
 
-def build(cls: type[OpDefinition], *values: Any, loc: Location | None = None, ip: Any = None, result_types: Any = None,
+def build(cls: type[OpDefinition], *values: Any, result_types: Any = None,
           **attributes: Any) -> Any:
     """Builds an op and returns its result, or the tuple of its results; Misfit for arguments that do not fit."""
     kinds = [f.kind for f in cls.operand_fields.values()]
@@ -220,20 +220,19 @@ def build(cls: type[OpDefinition], *values: Any, loc: Location | None = None, ip
     except InferError as e:
         raise Misfit(f"xt.{_name(cls)}({', '.join(map(_describe, operands))}): {e}") from None
     encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}
-    op = create(cls, values, encoded, [t.mlir() for t in as_tuple(results)], loc, ip)
+    op = create(cls, values, encoded, [t.mlir() for t in as_tuple(results)])
     out = tuple(op.results)
     return out[0] if len(out) == 1 and not cls.variadic_results else out
 
 
-def create(cls: type[OpDefinition], values: Sequence[Any], attributes: dict[str, Any], results: Sequence[Any],
-           loc: Location | None = None, ip: Any = None) -> Any:
+def create(cls: type[OpDefinition], values: Sequence[Any], attributes: dict[str, Any], results: Sequence[Any]) -> Any:
     """The operation itself from encoded attributes; regions are empty."""
     groups = [tuple(v) if isinstance(v, (tuple, list)) else () if v is None else (v,) for v in values]
     stored = dict(attributes)
     if sum(f.kind != "one" for f in cls.operand_fields.values()) > 1:
         stored["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([len(g) for g in groups])
     return ir.Operation.create(cls.OPERATION_NAME, results=list(results), operands=[v for g in groups for v in g],
-                               attributes=stored, regions=len(cls.region_fields), loc=loc, ip=ip)
+                               attributes=stored, regions=len(cls.region_fields))
 
 
 def _value(v: Any, kind: str) -> Any:
@@ -253,12 +252,12 @@ def builder(cls: type[OpDefinition], name: str) -> Callable[..., Any]:
     """
     many = [f.kind for f in cls.operand_fields.values()] == ["many"]
 
-    def make(*values: Any, loc: Location | None = None, ip: Any = None, **attributes: Any) -> Any:
+    def make(*values: Any, **attributes: Any) -> Any:
         if not many and len(values) > len(cls.operand_fields):
             extra = values[len(cls.operand_fields):]
             values = values[:len(cls.operand_fields)]
             attributes |= dict(zip(cls.attribute_fields, extra, strict=False))
-        return build(cls, *((values,) if many else values), loc=loc, ip=ip, **attributes)
+        return build(cls, *((values,) if many else values), **attributes)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = cls.__doc__

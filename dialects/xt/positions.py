@@ -12,6 +12,8 @@ from xcc.dialects.xt.op import Attrs, InferError, XtOp, axis_of, same_dims
 from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, dtype_name
 
+HALVES = ("f16", "bf16")        # combined in f32
+
 
 class LastWriters(XtOp, name="last_writers"):
     """For each place of `shape` the i32 number, along `axis`, of the last of `indices` that names it; -1 where none
@@ -58,7 +60,7 @@ class SegmentStarts(XtOp, name="segment_starts"):
 
 class CombineSegments(XtOp, name="combine_segments"):
     """x [places, n] with row p combined, in order, with the rows of `updates` [m, n] that order[starts[p]:starts[p+1]]
-    names."""
+    names. Dims of x may be 1: its elements are repeated. Updates of a narrow x may be f32."""
 
     x = operand()
     starts = operand()
@@ -67,22 +69,26 @@ class CombineSegments(XtOp, name="combine_segments"):
     reduction = text("add", tuple(COMBINE))
 
     def infer(a: Attrs, x: TensorType, starts: TensorType, order: TensorType, updates: TensorType) -> TensorType:
-        same_dtype(x, updates)
+        if x.dtype not in HALVES or updates.dtype != "f32":
+            same_dtype(x, updates)
         if x.rank != 2 or updates.rank != 2 or starts.rank != 1 or order.rank != 1 \
-                or not same_dims(x.shape[1], updates.shape[1]) or not same_dims(starts.shape[0], x.shape[0] + 1) \
                 or not same_dims(order.shape[0], updates.shape[0]):
             raise InferError(f"{starts} and {order} of {updates} do not fit {x}")
-        return x
+        shape = (starts.shape[0] - 1, updates.shape[1])
+        if not all(d == 1 or same_dims(d, n) for d, n in zip(x.shape, shape, strict=True)):
+            raise InferError(f"{x} is no start of {shape}")
+        return TensorType(shape, x.dtype)
 
     def evaluate(a: Attrs, x: Array, starts: Array, order: Array, updates: Array) -> Array:
-        places = np.repeat(np.arange(len(x)), np.diff(starts))
+        count = len(starts) - 1
+        places = np.repeat(np.arange(count), np.diff(starts))
 
         def write(out: Array, values: Array) -> Array:
-            out = np.array(out)
+            out = np.array(np.broadcast_to(out, (count, values.shape[1])))
             COMBINE[a.reduction].at(out, places, values[order])
             return out
 
-        return in_float(write, x, updates) if dtype_name(x.dtype) in ("f16", "bf16") else write(x, updates)
+        return in_float(write, x, updates) if dtype_name(x.dtype) in HALVES else write(x, updates)
 
 
 class CombineColumns(XtOp, name="combine_columns"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, ir, parent_op
+from xcc._mlir import Block, Operation, Value, ir, parent_op
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim
 
@@ -122,3 +122,8 @@ def value_symbols(argument: Value) -> list[str]:
         return []
     own = ir.DictAttr(ir.ArrayAttr(attributes["arg_attrs"])[ir.BlockArgument(argument).arg_number])
     return [ir.StringAttr(s).value for s in ir.ArrayAttr(own["xt.values"])] if "xt.values" in own else []
+
+
+def block_results(block: Block) -> list[Value]:
+    """What `block` returns or yields."""
+    return list(block.operations[len(block.operations) - 1].operation.operands)

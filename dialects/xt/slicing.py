@@ -1,11 +1,10 @@
 """Boxes of a tensor: at places known as dims, and at places that are data."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Location, Value
+from xcc._mlir import Value
 from xcc.dialects.xt.broadcasting import same_dtype, shape_text
 from xcc.dialects.xt.fields import dims, operand, per_dim, variadic
 from xcc.dialects.xt.numeric import Array
@@ -93,14 +92,14 @@ class DynamicUpdateSlice(XtOp, name="dynamic_update_slice"):
         return out
 
 
-def dynamic_slice(x: Value, *starts: Value, sizes: Sequence[Dim], loc: Location | None = None, ip: Any = None) -> Value:
+def dynamic_slice(x: Value, *starts: Value, sizes: Sequence[Dim]) -> Value:
     """xt.dynamic_slice with one i64 scalar a dim."""
-    return build(DynamicSlice, x, starts, sizes=sizes, loc=loc, ip=ip)
+    return build(DynamicSlice, x, starts, sizes=sizes)
 
 
-def dynamic_update_slice(x: Value, update: Value, *starts: Value, loc: Location | None = None, ip: Any = None) -> Value:
+def dynamic_update_slice(x: Value, update: Value, *starts: Value) -> Value:
     """xt.dynamic_update_slice with one i64 scalar a dim."""
-    return build(DynamicUpdateSlice, x, update, starts, loc=loc, ip=ip)
+    return build(DynamicUpdateSlice, x, update, starts)
 
 
 BUILDERS.update(dynamic_slice=dynamic_slice, dynamic_update_slice=dynamic_update_slice)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Location, Value
+from xcc._mlir import Value
 from xcc.dialects.xt.fields import axis, boolean, dims, integer, operand
 from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, build
@@ -66,10 +66,9 @@ class TopK(XtOp, name="top_k"):
         return np.take_along_axis(x, index, a.axis), index.astype(np.int64)
 
 
-def top_k(x: Value, *, k: Dim, axis: int = -1, largest: bool = True, loc: Location | None = None,
-          ip: Any = None) -> tuple[Value, Value]:
+def top_k(x: Value, *, k: Dim, axis: int = -1, largest: bool = True) -> tuple[Value, Value]:
     """xt.top_k: values and i64 indices."""
-    return build(TopK, x, k=(k,), axis=axis, largest=largest, loc=loc, ip=ip)
+    return build(TopK, x, k=(k,), axis=axis, largest=largest)
 
 
 BUILDERS.update(top_k=top_k)

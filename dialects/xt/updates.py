@@ -8,6 +8,7 @@ from typing import Any
 
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.diagnostics import UserError
+from xcc.dialects.xt.reading import block_results
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import is_static
 
@@ -25,7 +26,7 @@ def updated_arguments(function: Operation) -> list[int | None]:
     """
     block = function.regions[0].blocks[0]
     names = [_text(a, "xt.name") for a in _attributes(function, "arg_attrs", len(block.arguments))]
-    values = _yielded(block)
+    values = block_results(block)
     out: list[int | None] = []
     for result, (value, own) in enumerate(zip(values, _attributes(function, "res_attrs", len(values)), strict=True)):
         wanted = _text(own, UPDATES)
@@ -65,22 +66,18 @@ def carried_values(block: Block) -> list[tuple[Value, Value]]:
     when `block` is over."""
     op = block.owner.operation
     if op.name == "func.func":
-        values, numbers = _yielded(block), updated_arguments(op)
+        values, numbers = block_results(block), updated_arguments(op)
         return [(v, block.arguments[n]) for v, n in zip(values, numbers, strict=True) if n is not None]
     if op.name == "xtv.while" and block == op.regions[1].blocks[0]:
-        return list(zip(_yielded(block), block.arguments, strict=True))
+        return list(zip(block_results(block), block.arguments, strict=True))
     if op.name != "xtv.scan":
         return []
-    return list(zip(_yielded(block), block.arguments, strict=False))[:carried_count(op)]
+    return list(zip(block_results(block), block.arguments, strict=False))[:carried_count(op)]
 
 
 def carried_count(scan: Operation) -> int:
     """How many values an xt.scan carries from step to step."""
     return int(scan.attributes["operandSegmentSizes"][0])
-
-
-def _yielded(block: Block) -> list[Value]:
-    return list(block.operations[len(block.operations) - 1].operation.operands)
 
 
 def _attributes(function: Operation, where: str, count: int) -> list[Any]:

@@ -7,24 +7,24 @@ are run for the types that come out, then again on the machine, which makes an o
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeGuard, cast
 
 from xcc.frontends.kernel.callees import DeviceRange, callee
 from xcc.frontends.kernel.dry import DryMachine
 from xcc.frontends.kernel.joining import Undefined, entered, fitted, joined, settle
 from xcc.frontends.kernel.machine import BuildingMachine, machine, running_on
 from xcc.frontends.kernel.place import error
-from xcc.frontends.kernel.tile import Tile, binary
+from xcc.frontends.kernel.tile import Tile, as_tile, binary
 from xcc.frontends.kernel.types import NUMBER_INT, TileType
 
 __all__ = ["Undefined", "and_", "assert_", "callee", "choose", "for_", "if_", "not_", "or_", "plain", "plain_loop",
            "while_"]
 
-Body = Callable[..., tuple[Any, ...]]
+Body = Callable[..., tuple[object, ...]]
 
 
-def _of_run(value: Any) -> bool:
+def _of_run(value: object) -> TypeGuard[Tile]:
     return isinstance(value, Tile) and not machine().concrete
 
 
@@ -32,36 +32,40 @@ def _builder() -> BuildingMachine:
     return cast(BuildingMachine, machine())
 
 
-def _condition(test: Tile) -> Tile:
+def _condition(given: object) -> Tile:
+    test = as_tile(given)
     if test.shape or test.dtype.kind != "bool":
         raise error(f"a condition is one bool, not {test.type}: "
                     + ("use .any() or .all() of it, or xcc.where()" if test.shape else "compare it, as in n != 0"))
     return test
 
 
-def if_(test: Any, then: Body, orelse: Body, values: Sequence[Any], names: Sequence[str]) -> Sequence[Any]:
+def if_(test: object, then: Body, orelse: Body, values: Sequence[object], names: Sequence[str]) -> Sequence[object]:
     """``if``: the values of the variables `names` behind it."""
     if not _of_run(test):
         return (then if test else orelse)(*values)
     condition = _condition(test)
     with running_on(DryMachine()):
         results = [joined(n, a, b) for n, a, b in zip(names, then(*values), orelse(*values), strict=True)]
-    carried = [i for i, r in enumerate(results) if isinstance(r, TileType)]
-    types = [results[i] for i in carried]
+    carried = _carried(results)
 
     def side(branch: Body) -> Callable[[], list[Tile]]:
         def run() -> list[Tile]:
             made = branch(*values)
-            return [fitted(made[i], t) for i, t in zip(carried, types, strict=True)]
+            return [fitted(made[i], t) for i, t in carried.items()]
 
         return run
 
-    for i, t, data in zip(carried, types, _builder().branch(condition, types, side(then), side(orelse)), strict=True):
-        results[i] = Tile(t, data)
-    return results
+    return entered(results, carried, _builder().branch(condition, list(carried.values()), side(then), side(orelse)))
 
 
-def for_(iterable: Any, body: Body, values: Sequence[Any], names: Sequence[str], targets: int) -> Sequence[Any]:
+def _carried(values: Sequence[object]) -> dict[int, TileType]:
+    """Which variables the run decides, and the type that each has."""
+    return {i: v for i, v in enumerate(values) if isinstance(v, TileType)}
+
+
+def for_(iterable: Iterable[object], body: Body, values: Sequence[object], names: Sequence[str], targets: int,
+         ) -> Sequence[object]:
     """``for``: the first `targets` of `names` are what it counts with."""
     if isinstance(iterable, Tile):
         iter(iterable)
@@ -72,22 +76,22 @@ def for_(iterable: Any, body: Body, values: Sequence[Any], names: Sequence[str],
     unset = (Undefined(n, "a loop's counter is not known behind the loop") for n in names[:targets])
     start = [*unset, *values[targets:]]
 
-    def dry(given: Sequence[Any]) -> Sequence[Any]:
+    def dry(given: Sequence[object]) -> Sequence[object]:
         with running_on(DryMachine()):
             return body(Tile(NUMBER_INT, None), *given)
 
     state = settle(start, names, dry, skip=targets)
-    carried = [i for i, s in enumerate(state) if isinstance(s, TileType)]
+    carried = _carried(state)
 
-    def run(counter: Any, data: Sequence[Any]) -> list[Tile]:
+    def run(counter: object, data: Sequence[object]) -> list[Tile]:
         made = body(Tile(NUMBER_INT, counter), *entered(state, carried, data))
-        return [fitted(made[i], state[i]) for i in carried]
+        return [fitted(made[i], t) for i, t in carried.items()]
 
-    entries = [fitted(start[i], state[i]) for i in carried]
+    entries = [fitted(start[i], t) for i, t in carried.items()]
     return entered(state, carried, _builder().loop(*iterable.bounds(), entries, run))
 
 
-def while_(test: Callable[..., Any], body: Body, values: Sequence[Any], names: Sequence[str]) -> Sequence[Any]:
+def while_(test: Callable[..., object], body: Body, values: Sequence[object], names: Sequence[str]) -> Sequence[object]:
     """``while``."""
     with running_on(DryMachine()) if not machine().concrete else running_on(machine()):
         first = test(*values)
@@ -96,26 +100,26 @@ def while_(test: Callable[..., Any], body: Body, values: Sequence[Any], names: S
             values = body(*values)
         return values
 
-    def dry(given: Sequence[Any]) -> Sequence[Any]:
+    def dry(given: Sequence[object]) -> Sequence[object]:
         with running_on(DryMachine()):
             _condition(test(*given))
             return body(*given)
 
     state = settle(values, names, dry)
-    carried = [i for i, s in enumerate(state) if isinstance(s, TileType)]
+    carried = _carried(state)
 
-    def ask(data: Sequence[Any]) -> Tile:
+    def ask(data: Sequence[object]) -> Tile:
         return _condition(test(*entered(state, carried, data)))
 
-    def run(data: Sequence[Any]) -> list[Tile]:
+    def run(data: Sequence[object]) -> list[Tile]:
         made = body(*entered(state, carried, data))
-        return [fitted(made[i], state[i]) for i in carried]
+        return [fitted(made[i], t) for i, t in carried.items()]
 
-    entries = [fitted(values[i], state[i]) for i in carried]
+    entries = [fitted(values[i], t) for i, t in carried.items()]
     return entered(state, carried, _builder().repeat(entries, ask, run))
 
 
-def assert_(test: Any, message: Callable[[], Any] = lambda: "") -> None:
+def assert_(test: object, message: Callable[[], object] = lambda: "") -> None:
     """``assert``: of a number when the kernel is compiled, else when it runs."""
     if isinstance(test, Tile):
         if test.dtype.kind != "bool":
@@ -125,17 +129,17 @@ def assert_(test: Any, message: Callable[[], Any] = lambda: "") -> None:
         raise error(f"the assertion does not hold{': ' if message() else ''}{message()}")
 
 
-def and_(*sides: Callable[[], Any]) -> Any:
+def and_(*sides: Callable[[], object]) -> object:
     """``and``: of values of the run both sides are evaluated."""
     return _chain("and", sides, lambda value: not value)
 
 
-def or_(*sides: Callable[[], Any]) -> Any:
+def or_(*sides: Callable[[], object]) -> object:
     """``or``."""
     return _chain("or", sides, bool)
 
 
-def _chain(name: str, sides: Sequence[Callable[[], Any]], ends: Callable[[Any], bool]) -> Any:
+def _chain(name: str, sides: Sequence[Callable[[], object]], ends: Callable[[object], bool]) -> object:
     result = sides[0]()
     for side in sides[1:]:
         if not _of_run(result):
@@ -150,19 +154,19 @@ def _chain(name: str, sides: Sequence[Callable[[], Any]], ends: Callable[[Any], 
     return result
 
 
-def not_(value: Any) -> Any:
+def not_(value: object) -> object:
     """``not``."""
     return ~_condition(value) if _of_run(value) else not value
 
 
-def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+def choose(test: object, then: Callable[[], object], orelse: Callable[[], object]) -> object:
     """``a if test else b``."""
     if not _of_run(test):
         return then() if test else orelse()
     return if_(test, lambda _old: (then(),), lambda _old: (orelse(),), (None,), ("the value",))[0]
 
 
-def plain(test: Any) -> Any:
+def plain(test: object) -> object:
     """The condition of a branch that leaves a loop, or of a loop that is left."""
     if _of_run(test):
         raise error("this is known when the kernel runs, and cannot decide about break, continue or a return in a "
@@ -170,7 +174,7 @@ def plain(test: Any) -> Any:
     return test
 
 
-def plain_loop(iterable: Any) -> Any:
+def plain_loop(iterable: object) -> object:
     """What a loop goes through that is left before its end, or has an else."""
     if isinstance(iterable, DeviceRange) and not iterable.known:
         raise error("a loop whose length is known when the kernel runs cannot have break, continue, return or else: "

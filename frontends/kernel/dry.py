@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from xcc.frontends.kernel.tile import Tile
 from xcc.frontends.kernel.types import TileType
@@ -15,20 +15,22 @@ class DryMachine:
 
     concrete = False
 
-    def _nothing(self, *_operands: Any, **_attributes: Any) -> None:
+    def _nothing(self, *_operands: object, **_attributes: object) -> None:
         return None
 
     constant = op = load = store = gather = scatter = atomic = program = size = check = show = _nothing
 
-    def combine(self, _name: Any, tiles: Any, _axis: Any, step: Any, _reverse: Any) -> Any:
+    def combine(self, _name: str, tiles: Sequence[Tile], _axis: int, step: Callable[..., Sequence[Tile]],
+                _reverse: bool) -> Sequence[object]:
         step(*(Tile(TileType(t.dtype), None) for t in (*tiles, *tiles)))
         return [None] * len(tiles)
 
-    def branch(self, _condition: Any, types: Any, _then: Any, _orelse: Any) -> Any:
+    def branch(self, _condition: object, types: Sequence[TileType], _then: object, _orelse: object) -> Sequence[None]:
         return [None] * len(types)
 
-    def loop(self, _start: Any, _stop: Any, _step: Any, entries: Any, _body: Any) -> Any:
+    def loop(self, _start: object, _stop: object, _step: object, entries: Sequence[Tile],
+             _body: object) -> Sequence[None]:
         return [None] * len(entries)
 
-    def repeat(self, entries: Any, _test: Any, _body: Any) -> Any:
+    def repeat(self, entries: Sequence[Tile], _test: object, _body: object) -> Sequence[None]:
         return [None] * len(entries)

@@ -10,23 +10,26 @@ import numpy as np
 
 from xcc.frontends.kernel.place import error
 from xcc.frontends.kernel.tile import Tile
-from xcc.frontends.kernel.types import TileType
+from xcc.frontends.kernel.types import Number, TileType
+from xcc.frontends.kernel.view import View
 
 __all__ = ["NumpyMachine"]
 
-_UFUNCS: dict[str, Any] = {
+Array = np.ndarray[Any, Any]
+
+_UFUNCS: dict[str, Callable[..., Array]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "floordiv": np.floor_divide,
     "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": np.left_shift,
     "shr": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal, "maximum": np.maximum, "minimum": np.minimum, "neg": np.negative,
     "abs": np.abs, "where": np.where}
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+_FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
     "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "floor": np.floor, "ceil": np.ceil,
     "erf": np.vectorize(exact_erf, otypes=[np.float64])}
-_REDUCTIONS: dict[str, Any] = {"max": np.maximum, "min": np.minimum, "sum": np.add, "prod": np.multiply,
+_REDUCTIONS: dict[str, np.ufunc] = {"max": np.maximum, "min": np.minimum, "sum": np.add, "prod": np.multiply,
                                "any": np.logical_or, "all": np.logical_and}
-_ATOMICS: dict[str, Any] = {"add": np.add, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and,
+_ATOMICS: dict[str, np.ufunc] = {"add": np.add, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and,
                             "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 
@@ -38,10 +41,10 @@ class NumpyMachine:
     def __init__(self, instance: tuple[int, ...], grid: tuple[int, ...]) -> None:
         self._instance, self._grid = (*instance, 0, 0), (*grid, 1, 1)
 
-    def constant(self, value: Any, result: TileType) -> Any:
+    def constant(self, value: Number, result: TileType) -> Array:
         return np.asarray(value, result.dtype.numpy)
 
-    def op(self, name: str, result: TileType, *operands: Any, **attributes: Any) -> Any:
+    def op(self, name: str, result: TileType, *operands: Tile, **attributes: Any) -> Array:
         data = [t.data for t in operands]
         with np.errstate(all="ignore"):
             if name in _UFUNCS:
@@ -52,13 +55,14 @@ class NumpyMachine:
                 made = getattr(self, f"_{name}")(result, *data, **attributes)
             return np.asarray(made).astype(result.dtype.numpy, copy=False)
 
-    def program(self, name: str, axis: int) -> Any:
+    def program(self, name: str, axis: int) -> Array:
         return np.asarray((self._instance if name == "id" else self._grid)[axis], np.int64)
 
-    def size(self, view: Any, axis: int) -> Any:
+    def size(self, view: View, axis: int) -> Array:
         return np.asarray(view.data.shape[axis], np.int64)
 
-    def load(self, view: Any, result: TileType, offsets: Sequence[Any], other: Any, mask: Any) -> Any:
+    def load(self, view: View, result: TileType, offsets: Sequence[Tile],
+             other: Tile | None, mask: Tile | None) -> Array:
         begin = [int(o.data) for o in offsets]
         inside, there = _overlap(begin, result.shape, view.data.shape)
         if other is None:
@@ -70,27 +74,28 @@ class NumpyMachine:
         block[there] = view.data[inside]
         return block if mask is None else np.where(mask.data, block, other.data)
 
-    def store(self, view: Any, offsets: Sequence[Any], value: Any, mask: Any) -> None:
+    def store(self, view: View, offsets: Sequence[Tile], value: Tile, mask: Tile | None) -> None:
         inside, there = _overlap([int(o.data) for o in offsets], value.shape, view.data.shape)
         target, block = _writable(view)[inside], value.data[there]
         target[...] = block if mask is None else np.where(mask.data[there], block, target)
 
-    def gather(self, view: Any, result: TileType, indices: Sequence[Any], other: Any, mask: Any) -> Any:
+    def gather(self, view: View, result: TileType, indices: Sequence[Tile],
+               other: Tile | None, mask: Tile | None) -> Array:
         at = [i.data for i in indices]
         valid = self._valid(view, at, result.shape, mask)
-        if other is None and not valid.all():
-            raise error(f"{_outside(view, at, valid)}: give `other` for what is outside")
         safe = tuple(np.where(valid, i, 0) for i in at)
-        if not view.data.size:
-            return np.full(result.shape, other.data)
-        return view.data[safe] if other is None else np.where(valid, view.data[safe], other.data)
+        if other is None:
+            if not valid.all():
+                raise error(f"{_outside(view, at, valid)}: give `other` for what is outside")
+            return view.data[safe]
+        return np.where(valid, view.data[safe], other.data) if view.data.size else np.full(result.shape, other.data)
 
-    def scatter(self, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+    def scatter(self, view: View, indices: Sequence[Tile], value: Tile, mask: Tile | None) -> None:
         at = [i.data for i in indices]
         valid = self._valid(view, at, value.shape, mask)
         _writable(view)[tuple(i[valid] for i in at)] = value.data[valid]
 
-    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> Any:
+    def atomic(self, kind: str, view: View, indices: Sequence[Tile], value: Tile, mask: Tile | None) -> Array:
         at = [i.data for i in indices]
         valid = self._valid(view, at, value.shape, mask)
         target, old = _writable(view), np.zeros(value.shape, value.dtype.numpy)
@@ -101,10 +106,10 @@ class NumpyMachine:
             target[where] = new if kind == "exchange" else _ATOMICS[kind](target[where], new)
         return old
 
-    def combine(self, name: str, tiles: Sequence[Any], axis: int, step: Callable[..., Sequence[Any]],
-                reverse: bool) -> Sequence[Any]:
+    def combine(self, name: str, tiles: Sequence[Tile], axis: int, step: Callable[..., Sequence[Tile]],
+                reverse: bool) -> Sequence[Array]:
         kinds = [t.type.shaped(t.shape[:axis] + t.shape[axis + 1:]) for t in tiles]
-        parts: list[Sequence[Any]] = [[Tile(k, np.take(t.data, i, axis)) for k, t in zip(kinds, tiles, strict=True)]
+        parts: list[Sequence[Tile]] = [[Tile(k, np.take(t.data, i, axis)) for k, t in zip(kinds, tiles, strict=True)]
                                       for i in range(tiles[0].shape[axis])]
         if name == "reduce":
             while len(parts) > 1:
@@ -116,11 +121,11 @@ class NumpyMachine:
         parts = parts[::-1] if reverse else parts
         return [np.stack([p[n].data for p in parts], axis) for n in range(len(tiles))]
 
-    def check(self, condition: Any, message: str) -> None:
+    def check(self, condition: Tile, message: str) -> None:
         if not condition.data.all():
             raise error(f"the assertion does not hold in {self._name()}{message and ': '}{message}")
 
-    def show(self, label: str, tile: Any) -> None:
+    def show(self, label: str, tile: Tile) -> None:
         import sys
 
         sys.stdout.write(f"{self._name()}: {label} {tile!r}\n")
@@ -129,7 +134,7 @@ class NumpyMachine:
         return f"instance {list(self._instance[:max(1, len(self._instance) - 2)])}"
 
     @staticmethod
-    def _valid(view: Any, at: Sequence[Any], shape: tuple[int, ...], mask: Any) -> Any:
+    def _valid(view: View, at: Sequence[Array], shape: tuple[int, ...], mask: Tile | None) -> Array:
         """Where the indices are inside the view and the mask holds."""
         valid = np.ones(shape, np.bool_) if mask is None else mask.data.copy()
         for i, n in zip(at, view.data.shape, strict=True):
@@ -137,66 +142,66 @@ class NumpyMachine:
         return valid
 
     @staticmethod
-    def _convert(result: TileType, x: Any) -> Any:
+    def _convert(result: TileType, x: Array) -> Array:
         if result.dtype.kind == "bool":
             return x != 0
         return np.trunc(_wide(x)) if x.dtype.kind not in "iub" and result.dtype.is_integer else x
 
     @staticmethod
-    def _bitcast(result: TileType, x: Any) -> Any:
+    def _bitcast(result: TileType, x: Array) -> Array:
         return x.view(result.dtype.numpy)
 
     @staticmethod
-    def _broadcast(result: TileType, x: Any) -> Any:
+    def _broadcast(result: TileType, x: Array) -> Array:
         return np.broadcast_to(x, result.shape)
 
     @staticmethod
-    def _reshape(result: TileType, x: Any) -> Any:
+    def _reshape(result: TileType, x: Array) -> Array:
         return x.reshape(result.shape)
 
     @staticmethod
-    def _transpose(_result: TileType, x: Any, order: tuple[int, ...]) -> Any:
+    def _transpose(_result: TileType, x: Array, order: tuple[int, ...]) -> Array:
         return x.transpose(order)
 
     @staticmethod
-    def _arange(result: TileType, start: int) -> Any:
+    def _arange(result: TileType, start: int) -> Array:
         return np.arange(start, start + result.shape[0])
 
     @staticmethod
-    def _reduce(result: TileType, x: Any, kind: str, axes: tuple[int, ...], keepdims: bool) -> Any:
+    def _reduce(result: TileType, x: Array, kind: str, axes: tuple[int, ...], keepdims: bool) -> Array:
         return _REDUCTIONS[kind].reduce(_wide(x), axis=axes, keepdims=keepdims, dtype=_sum_type(result, kind))
 
     @staticmethod
-    def _scan(result: TileType, x: Any, kind: str, axis: int, reverse: bool) -> Any:
+    def _scan(result: TileType, x: Array, kind: str, axis: int, reverse: bool) -> Array:
         x = _wide(x)
         x = np.flip(x, axis) if reverse else x
         done = _REDUCTIONS[kind].accumulate(x, axis=axis, dtype=_sum_type(result, kind))
         return np.flip(done, axis) if reverse else done
 
     @staticmethod
-    def _argmax(_result: TileType, x: Any, axis: int) -> Any:
+    def _argmax(_result: TileType, x: Array, axis: int) -> Array:
         return np.argmax(x, axis)
 
     @staticmethod
-    def _argmin(_result: TileType, x: Any, axis: int) -> Any:
+    def _argmin(_result: TileType, x: Array, axis: int) -> Array:
         return np.argmin(x, axis)
 
     @staticmethod
-    def _sort(_result: TileType, x: Any, descending: bool) -> Any:
+    def _sort(_result: TileType, x: Array, descending: bool) -> Array:
         return np.flip(np.sort(x, -1), -1) if descending else np.sort(x, -1)
 
     @staticmethod
-    def _dot(result: TileType, a: Any, b: Any, acc: Any = None) -> Any:
+    def _dot(result: TileType, a: Array, b: Array, acc: Array | None = None) -> Array:
         product = np.matmul(a.astype(result.dtype.numpy), b.astype(result.dtype.numpy))
         return product if acc is None else product + acc
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Array) -> Array:
     """Narrow floats as f32, in which functions and sums are computed."""
     return x.astype(np.float32) if x.dtype.kind not in "iub" and x.dtype.itemsize < 4 else x
 
 
-def _sum_type(result: TileType, kind: str) -> Any:
+def _sum_type(result: TileType, kind: str) -> np.dtype[Any] | None:
     """The type in which sums are kept: numpy would widen integers."""
     return result.dtype.numpy if kind in ("sum", "prod") and result.dtype.is_integer else None
 
@@ -215,12 +220,12 @@ def _block(begin: Sequence[int], shape: Sequence[int]) -> str:
     return f"the block [{', '.join(f'{b}:{b + n}' for b, n in zip(begin, shape, strict=True))}]"
 
 
-def _outside(view: Any, at: Sequence[Any], valid: Any) -> str:
+def _outside(view: View, at: Sequence[Array], valid: Array) -> str:
     place = tuple(np.argwhere(~valid)[0])
     return f"the index {[int(i[place]) for i in at]} is outside '{view.name}' of shape {list(view.data.shape)}"
 
 
-def _writable(view: Any) -> Any:
+def _writable(view: View) -> Array:
     if not view.data.flags.writeable:
         raise error(f"'{view.name}' is an array that is not to be written to: give a copy")
     return view.data

@@ -32,8 +32,8 @@ def _axis(axis: int) -> int:
     return axis
 
 
-def _function(name: str, text: str) -> Callable[[Any], Tile]:
-    def apply(x: Any) -> Tile:
+def _function(name: str, text: str) -> Callable[[object], Tile]:
+    def apply(x: object) -> Tile:
         x = as_tile(x)
         if x.dtype.kind == "bool":
             raise error(f"{name} of {x.type}: convert it with .to(xcc.f32)")
@@ -59,12 +59,12 @@ floor = _function("floor", "The integer at or below each element.")
 ceil = _function("ceil", "The integer at or above each element.")
 
 
-def sigmoid(x: Any) -> Tile:
+def sigmoid(x: object) -> Tile:
     """1 / (1 + exp(-x))."""
     return 1.0 / (1.0 + exp(-as_tile(x)))
 
 
-def abs(x: Any) -> Tile:
+def abs(x: object) -> Tile:
     """Each element without its sign."""
     return as_tile(x).__abs__()
 
@@ -79,7 +79,7 @@ def minimum(a: Any, b: Any) -> Any:
     return builtins.min(a, b) if is_number(a) and is_number(b) else binary("minimum", a, b)
 
 
-def where(condition: Any, a: Any, b: Any) -> Tile:
+def where(condition: object, a: object, b: object) -> Tile:
     """Of each two elements `a`'s where `condition` holds, else `b`'s."""
     c, x, y = as_tile(condition), as_tile(a), as_tile(b)
     if c.dtype.kind != "bool":
@@ -146,13 +146,13 @@ def static_range(*bounds: int) -> range:
     return range(*bounds)
 
 
-def device_print(label: str, *tiles: Any) -> None:
+def device_print(label: str, *tiles: object) -> None:
     """Prints tiles when the kernel runs."""
     for t in tiles:
         machine().show(label, as_tile(t))
 
 
-def device_assert(condition: Any, message: str = "") -> None:
+def device_assert(condition: object, message: str = "") -> None:
     """Ends the run where `condition` does not hold, for a tile all of it."""
     c = as_tile(condition)
     if c.dtype.kind != "bool":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error
@@ -24,7 +24,7 @@ class Undefined:
         """Raises the error."""
         raise error(f"'{self._name}' is not set here{': ' if self._why else ''}{self._why}")
 
-    def _use(self, *_others: Any) -> NoReturn:
+    def _use(self, *_others: object) -> NoReturn:
         self.undefined()
 
     def __getattr__(self, _name: str) -> NoReturn:
@@ -35,7 +35,7 @@ class Undefined:
     __and__ = __or__ = __getitem__ = __call__ = __iter__ = __bool__ = __index__ = _use
 
 
-def kind_of(value: Any) -> TileType | None:
+def kind_of(value: object) -> TileType | None:
     """The type of a tile or number; None for anything else."""
     return value.type if isinstance(value, Tile) else number_type(value) if isinstance(value, (bool, int, float)) else \
         as_tile(value).type if is_number(value) else None
@@ -52,12 +52,12 @@ def _met(a: TileType, b: TileType) -> TileType | None:
     return TileType(dtype, a.shape, a.weak and b.weak)
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     """Whether Python need not tell them apart."""
     return a is b or (type(a) is type(b) and not isinstance(a, Tile) and is_number(a) and a == b)
 
 
-def joined(name: str, a: Any, b: Any) -> Any:
+def joined(name: str, a: object, b: object) -> object:
     """What the variable `name` is behind a branch: a value, an Undefined, or the type of what the run decides."""
     if _same(a, b):
         return a
@@ -72,8 +72,8 @@ def joined(name: str, a: Any, b: Any) -> Any:
                                   ".to() for the element type")
 
 
-def settle(values: Sequence[Any], names: Sequence[str], dry: Callable[[Sequence[Any]], Sequence[Any]], skip: int = 0,
-           ) -> list[Any]:
+def settle(values: Sequence[object], names: Sequence[str], dry: Callable[[Sequence[object]], Sequence[object]],
+           skip: int = 0) -> list[object]:
     """What each variable is at the begin of each turn: a value that stays, an Undefined, or the type of what changes.
 
     `dry` runs a turn for its types. The first `skip` variables are set by the loop itself.
@@ -89,7 +89,7 @@ def settle(values: Sequence[Any], names: Sequence[str], dry: Callable[[Sequence[
     return state
 
 
-def _turned(name: str, state: Any, given: Any, made: Any) -> Any:
+def _turned(name: str, state: object, given: object, made: object) -> object:
     if isinstance(state, Undefined) or _same(given, made):
         return state
     before, behind = state if isinstance(state, TileType) else kind_of(state), kind_of(made)
@@ -104,7 +104,7 @@ def _turned(name: str, state: Any, given: Any, made: Any) -> Any:
     return state if isinstance(state, TileType) and met == state else met
 
 
-def fitted(value: Any, kind: TileType) -> Tile:
+def fitted(value: object, kind: TileType) -> Tile:
     """`value` as a tile of `kind`, which :func:`_met` found for it."""
     x = as_tile(value)
     if x.dtype != kind.dtype:
@@ -113,9 +113,9 @@ def fitted(value: Any, kind: TileType) -> Tile:
     return x
 
 
-def entered(state: Sequence[Any], carried: Sequence[int], data: Sequence[Any]) -> list[Any]:
+def entered(state: Sequence[object], carried: Mapping[int, TileType], data: Sequence[object]) -> list[object]:
     """The variables' values, where `data` is that of the carried ones."""
     values = list(state)
-    for i, d in zip(carried, data, strict=True):
-        values[i] = Tile(state[i], d)
+    for (i, kind), d in zip(carried.items(), data, strict=True):
+        values[i] = Tile(kind, d)
     return values

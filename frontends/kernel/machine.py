@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xcc.diagnostics import UserError
 from xcc.frontends.kernel.place import Place, error
-from xcc.frontends.kernel.types import TileType
+from xcc.frontends.kernel.types import Number, TileType
+
+if TYPE_CHECKING:
+    from xcc.frontends.kernel.tile import Tile
+    from xcc.frontends.kernel.view import View
 
 __all__ = ["BuildingMachine", "Machine", "machine", "no_result", "running", "running_on"]
 
@@ -20,41 +24,43 @@ class Machine(Protocol):
 
     concrete: bool      # whether a tile's numbers are there as soon as it is made
 
-    def constant(self, value: Any, result: TileType) -> Any:
+    def constant(self, value: Number, result: TileType) -> object:
         """A scalar."""
 
-    def op(self, name: str, result: TileType, *operands: Any, **attributes: Any) -> Any:
+    def op(self, name: str, result: TileType, *operands: Tile, **attributes: Any) -> object:
         """The data of what the operation `name` of :mod:`xcc.frontends.kernel.eager` makes of the tiles `operands`."""
 
-    def load(self, view: Any, result: TileType, offsets: Sequence[Any], other: Any, mask: Any) -> Any:
+    def load(self, view: View, result: TileType, offsets: Sequence[Tile],
+             other: Tile | None, mask: Tile | None) -> object:
         """The block of `view` at `offsets`; elements outside it, or not of `mask`, are the scalar `other`, if given."""
 
-    def store(self, view: Any, offsets: Sequence[Any], value: Any, mask: Any) -> None:
+    def store(self, view: View, offsets: Sequence[Tile], value: Tile, mask: Tile | None) -> None:
         """Writes a block; what is outside `view`, or not of `mask`, is left out."""
 
-    def gather(self, view: Any, result: TileType, indices: Sequence[Any], other: Any, mask: Any) -> Any:
+    def gather(self, view: View, result: TileType, indices: Sequence[Tile],
+               other: Tile | None, mask: Tile | None) -> object:
         """One element for each place of `indices`, a tile for each dim of the view."""
 
-    def scatter(self, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> None:
+    def scatter(self, view: View, indices: Sequence[Tile], value: Tile, mask: Tile | None) -> None:
         """Writes an element for each place of `indices`."""
 
-    def atomic(self, kind: str, view: Any, indices: Sequence[Any], value: Any, mask: Any) -> Any:
+    def atomic(self, kind: str, view: View, indices: Sequence[Tile], value: Tile, mask: Tile | None) -> object:
         """Combines what is there with an element, for each place of `indices`; what was there before, else 0."""
 
-    def combine(self, name: str, tiles: Sequence[Any], axis: int, step: Callable[..., Sequence[Any]],
-                reverse: bool) -> Sequence[Any]:
+    def combine(self, name: str, tiles: Sequence[Tile], axis: int, step: Callable[..., Sequence[Tile]],
+                reverse: bool) -> Sequence[object]:
         """Data of a "reduce" or "scan" of several tiles by a function of tiles."""
 
-    def program(self, name: str, axis: int) -> Any:
+    def program(self, name: str, axis: int) -> object:
         """The index ("id") of this instance, or the number ("count") of instances, along `axis`."""
 
-    def size(self, view: Any, axis: int) -> Any:
+    def size(self, view: View, axis: int) -> object:
         """How many elements `view` has along `axis`."""
 
-    def check(self, condition: Any, message: str) -> None:
+    def check(self, condition: Tile, message: str) -> None:
         """Ends the run unless all of `condition` holds."""
 
-    def show(self, label: str, tile: Any) -> None:
+    def show(self, label: str, tile: Tile) -> None:
         """Prints a tile."""
 
 
@@ -62,16 +68,16 @@ class BuildingMachine(Machine, Protocol):
     """One that makes a program of what runs later: it takes control flow, too. Regions are functions that run the code
     in them, and return the tiles that they end with."""
 
-    def branch(self, condition: Any, types: Sequence[TileType], then: Callable[[], Sequence[Any]],
-               orelse: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    def branch(self, condition: Tile, types: Sequence[TileType], then: Callable[[], Sequence[Tile]],
+               orelse: Callable[[], Sequence[Tile]]) -> Sequence[object]:
         """Data of `types`, from the one region or the other."""
 
-    def loop(self, start: Any, stop: Any, step: Any, entries: Sequence[Any],
-             body: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Sequence[Any]:
+    def loop(self, start: Tile, stop: Tile, step: Tile, entries: Sequence[Tile],
+             body: Callable[[object, Sequence[object]], Sequence[Tile]]) -> Sequence[object]:
         """What the body's results are at the end; it gets the data of the counter and of its last results."""
 
-    def repeat(self, entries: Sequence[Any], test: Callable[[Sequence[Any]], Any],
-               body: Callable[[Sequence[Any]], Sequence[Any]]) -> Sequence[Any]:
+    def repeat(self, entries: Sequence[Tile], test: Callable[[Sequence[object]], Tile],
+               body: Callable[[Sequence[object]], Sequence[Tile]]) -> Sequence[object]:
         """As long as `test` of them holds."""
 
 
@@ -102,7 +108,7 @@ def running_on(chosen: Machine) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-def no_result(function: Callable[..., Any], made: Any) -> None:
+def no_result(function: Callable[..., object], made: object) -> None:
     """UserError where a kernel's function gives something back."""
     if made is not None:
         code = function.__code__

@@ -5,8 +5,6 @@ The numbers depend on nothing else: not on the blocks, the grid or the target. T
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc.frontends.kernel.place import error
 from xcc.frontends.kernel.tile import Tile, as_tile, convert
 from xcc.frontends.kernel.types import DTYPES
@@ -19,7 +17,7 @@ _ROUNDS = 10
 _WORD = (1 << 32) - 1
 
 
-def philox(seed: Any, offset: Any) -> tuple[Tile, Tile, Tile, Tile]:
+def philox(seed: object, offset: object) -> tuple[Tile, Tile, Tile, Tile]:
     """Four words of 32 random bits (ui32) for each element of `offset`, an integer of 64 bits; `seed` is the key."""
     place, start = _u64(offset, "an offset"), _u64(seed, "a seed")
     c = [place & _WORD, place >> 32, place ^ place, place ^ place]
@@ -32,20 +30,20 @@ def philox(seed: Any, offset: Any) -> tuple[Tile, Tile, Tile, Tile]:
     return a, b, d, e
 
 
-def rand(seed: Any, offset: Any) -> Tile:
+def rand(seed: object, offset: object) -> Tile:
     """An f32 in [0, 1) for each element of `offset`: the upper 24 bits of the first word."""
     return convert(convert(randint(seed, offset) >> 8, DTYPES["i32"]), DTYPES["f32"]) * 2.0**-24
 
 
-def randint(seed: Any, offset: Any) -> Tile:
+def randint(seed: object, offset: object) -> Tile:
     """32 random bits (ui32) for each element of `offset`."""
     return philox(seed, offset)[0]
 
 
-def _u64(value: Any, what: str) -> Tile:
+def _u64(value: object, what: str) -> Tile:
     x = as_tile(value)
     if not x.dtype.is_integer:
         raise error(f"{what} is an integer, not {x.type}")
     if x.constant is not None:
-        return convert(as_tile(x.constant & (1 << 64) - 1), DTYPES["ui64"])
+        return convert(as_tile(int(x.constant) & (1 << 64) - 1), DTYPES["ui64"])
     return convert(convert(x, DTYPES["i64"]), DTYPES["ui64"])

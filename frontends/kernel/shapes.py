@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error
@@ -15,7 +14,7 @@ from xcc.frontends.kernel.types import DTYPES, TileType
 __all__ = ["arange", "full", "reshape", "shape_of", "transpose", "with_units", "zeros"]
 
 
-def shape_of(shape: Any) -> tuple[int, ...]:
+def shape_of(shape: object) -> tuple[int, ...]:
     """The shape that the user gave, a number or several, known when the kernel is compiled."""
     given = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     found = []
@@ -32,7 +31,7 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def full(shape: Any, value: Any, dtype: Any = None) -> Tile:
+def full(shape: int | Sequence[int], value: object, dtype: object = None) -> Tile:
     """A tile of one value."""
     x = as_tile(value)
     if x.ndim:
@@ -42,12 +41,12 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Tile:
     return stretch(convert(x, x.dtype if dtype is None else element_type(dtype)), shape_of(shape))
 
 
-def zeros(shape: Any, dtype: Any = DTYPES["f32"]) -> Tile:
+def zeros(shape: int | Sequence[int], dtype: object = DTYPES["f32"]) -> Tile:
     """A tile of zeros."""
     return full(shape, False if element_type(dtype).kind == "bool" else 0, dtype)
 
 
-def arange(start: int, end: int | None = None, dtype: Any = DTYPES["i64"]) -> Tile:
+def arange(start: int, end: int | None = None, dtype: object = DTYPES["i64"]) -> Tile:
     """The integers from `start` (0 where there is one argument) up to `end`."""
     first, last = (0, start) if end is None else (start, end)
     kind = TileType(element_type(dtype), shape_of(last - first))
@@ -56,7 +55,7 @@ def arange(start: int, end: int | None = None, dtype: Any = DTYPES["i64"]) -> Ti
     return Tile(kind, machine().op("arange", kind, start=int(first)))
 
 
-def reshape(x: Tile, *shape: Any) -> Tile:
+def reshape(x: Tile, *shape: int | Sequence[int]) -> Tile:
     """The elements in row-major order in another shape."""
     wanted = shape_of(shape[0] if len(shape) == 1 else shape)
     if math.prod(wanted) != math.prod(x.shape):
@@ -76,7 +75,7 @@ def transpose(x: Tile, axes: Sequence[int] | None = None) -> Tile:
     return Tile(kind, machine().op("transpose", kind, x, order=order))
 
 
-def with_units(x: Tile, at: tuple[Any, ...]) -> Tile:
+def with_units(x: Tile, at: tuple[object, ...]) -> Tile:
     """``x[:, None]``."""
     if any(i is not None and i != slice(None) for i in at) or sum(i is not None for i in at) > x.ndim:
         raise error(f"[] of {x.type} takes `:` for each of its dims and None for a new one: what lies at an index is "

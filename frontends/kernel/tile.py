@@ -11,7 +11,7 @@ import numpy as np
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error
 from xcc.frontends.kernel.python_object import PythonObject
-from xcc.frontends.kernel.types import DTYPES, DType, TileType, broadcast_shapes, dtype_of, number_type, promote
+from xcc.frontends.kernel.types import DTYPES, DType, Number, TileType, broadcast_shapes, dtype_of, number_type, promote
 
 __all__ = ["Tile", "as_tile", "binary", "convert", "element_type", "is_number", "stretch"]
 
@@ -30,8 +30,8 @@ _UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", 
 """What numpy calls the operators, which its numbers leave to tiles."""
 
 
-def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
-    def apply(self: Any, other: Any) -> Tile:
+def _operator(name: str, swapped: bool = False) -> Callable[[object, object], Any]:
+    def apply(self: object, other: object) -> Tile:
         return binary(name, other, self) if swapped else binary(name, self, other)
 
     return apply
@@ -45,7 +45,7 @@ class Tile(PythonObject):
 
     __slots__ = ("_data", "constant")
 
-    def __init__(self, kind: TileType, data: Any, constant: Any = None) -> None:
+    def __init__(self, kind: TileType, data: object, constant: Number | None = None) -> None:
         self.type, self._data = kind, data
         self.constant = constant        # the number of Python's that it is, if it is one
 
@@ -71,29 +71,29 @@ class Tile(PythonObject):
             return f"{self.type}: {np.array2string(self.data, threshold=100)}" if self.ndim else str(self.data)
         return f"<{self.type}, known when the kernel runs>"
 
-    def __array_ufunc__(self, function: Any, method: str, *given: Any, **_: Any) -> Tile:
+    def __array_ufunc__(self, function: np.ufunc, method: str, *given: object, **_: object) -> Tile:
         """An operator of a number of numpy's and a tile."""
         if method != "__call__" or function.__name__ not in _UFUNCS:
             raise error(f"numpy.{function.__name__} is for arrays, not for {self.type}: use xcc's functions, such as "
                         "xcc.exp")
         return binary(_UFUNCS[function.__name__], *given)
 
-    def __matmul__(self, other: Any) -> Tile:
+    def __matmul__(self, other: Tile) -> Tile:
         from xcc.frontends.kernel.functions import dot
 
         return dot(self, other)
 
-    def __getitem__(self, at: Any) -> Tile:
+    def __getitem__(self, at: object) -> Tile:
         """``t[:, None]``: adds dims of one."""
         from xcc.frontends.kernel.shapes import with_units
 
         return with_units(self, at if isinstance(at, tuple) else (at,))
 
-    def to(self, dtype: Any) -> Tile:
+    def to(self, dtype: object) -> Tile:
         """The elements as `dtype`: floats become integers towards zero, integers lose their upper bits."""
         return convert(self, element_type(dtype))
 
-    def bitcast(self, dtype: Any) -> Tile:
+    def bitcast(self, dtype: object) -> Tile:
         """The bits of the elements, as elements of another type of that size."""
         wanted = element_type(dtype)
         if wanted.bits != self.dtype.bits or self.dtype.kind == "bool":
@@ -129,7 +129,7 @@ class Tile(PythonObject):
         ones = {"bool": True, "uint": (1 << self.dtype.bits) - 1}
         return binary("xor", self, ones.get(self.dtype.kind, -1))
 
-    def __pow__(self, exponent: Any) -> Tile:
+    def __pow__(self, exponent: object) -> Tile:
         if not isinstance(exponent, int) or not 1 <= exponent <= 16:
             raise error("** takes an exponent of 1 to 16, known when the kernel is compiled: else use "
                         "xcc.exp(y * xcc.log(x)), or xcc.sqrt()")
@@ -137,31 +137,31 @@ class Tile(PythonObject):
         square = self if half is None else half * half
         return square * self if half is not None and exponent % 2 else square
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Tile:
+    def max(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tile:
         """The largest element along `axis` (an int, several, or None for all)."""
         return _reduced("max", self, axis, keepdims)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Tile:
+    def min(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tile:
         """The smallest element."""
         return _reduced("min", self, axis, keepdims)
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Tile:
+    def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tile:
         """The sum: of narrow floats in f32, rounded at the end; of bools how many hold, an i32."""
         return _reduced("sum", self, axis, keepdims)
 
-    def prod(self, axis: Any = None, keepdims: bool = False) -> Tile:
+    def prod(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tile:
         """The product."""
         return _reduced("prod", self, axis, keepdims)
 
-    def any(self, axis: Any = None, keepdims: bool = False) -> Tile:
+    def any(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tile:
         """Whether one of the bools holds."""
         return _reduced("any", self, axis, keepdims)
 
-    def all(self, axis: Any = None, keepdims: bool = False) -> Tile:
+    def all(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tile:
         """Whether all of the bools hold."""
         return _reduced("all", self, axis, keepdims)
 
-    def reshape(self, *shape: Any) -> Tile:
+    def reshape(self, *shape: int | Sequence[int]) -> Tile:
         """The elements in row-major order in another shape."""
         from xcc.frontends.kernel.shapes import reshape
 
@@ -181,32 +181,31 @@ class Tile(PythonObject):
         return transpose(self)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether `value` is a number of Python's or numpy's."""
     return isinstance(value, (bool, int, float, np.number, np.bool_))
 
 
-def as_tile(value: Any) -> Tile:
+def as_tile(value: object) -> Tile:
     """`value` as a tile or scalar; an error at the user's line where it is neither nor a number."""
     if isinstance(value, Tile):
         return value
     if isinstance(value, (bool, int, float)):
-        kind = number_type(value)
+        kind, number = number_type(value), value
     elif isinstance(value, (np.number, np.bool_)) and dtype_of(value.dtype) is not None:
-        kind = TileType(element_type(value.dtype))
-        value = value.item()
+        kind, number = TileType(element_type(value.dtype)), value.item()
     else:
         getattr(value, "undefined", lambda: None)()
         raise error(f"a {type(value).__name__} is no tile and no number: arrays are arguments of the kernel, of which "
                     ".tile() reads blocks")
-    if kind.dtype.is_integer and not -2**63 <= value < 2**63:
-        if not 0 <= value < 2**64:
-            raise error(f"{value} has more than 64 bits")
+    if kind.dtype.is_integer and not -2**63 <= number < 2**63:
+        if not 0 <= number < 2**64:
+            raise error(f"{number} has more than 64 bits")
         kind = TileType(DTYPES["ui64"], weak=True)
-    return Tile(kind, None, value)
+    return Tile(kind, None, number)
 
 
-def element_type(value: Any) -> DType:
+def element_type(value: object) -> DType:
     """The element type that the user named."""
     found = dtype_of(value)
     if found is None:
@@ -238,7 +237,7 @@ def stretch(x: Tile, shape: tuple[int, ...]) -> Tile:
     return Tile(kind, machine().op("broadcast", kind, x))
 
 
-def binary(name: str, left: Any, right: Any) -> Tile:
+def binary(name: str, left: object, right: object) -> Tile:
     """An operator of two operands, in the type in which they meet (:func:`xcc.frontends.kernel.types.promote`)."""
     a, b = as_tile(left), as_tile(right)
     dtype = promote(a.type, b.type)
@@ -275,7 +274,7 @@ def _same(name: str, x: Tile) -> Tile:
     return Tile(x.type, machine().op(name, x.type, x))
 
 
-def _reduced(kind: str, x: Tile, axis: Any, keepdims: bool) -> Tile:
+def _reduced(kind: str, x: Tile, axis: int | tuple[int, ...] | None, keepdims: bool) -> Tile:
     """A reduction along some axes."""
     axes = tuple(range(x.ndim)) if axis is None else tuple(operator.index(a) for a in
                                                            (axis if isinstance(axis, tuple) else (axis,)))

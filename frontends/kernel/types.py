@@ -9,8 +9,10 @@ import numpy as np
 
 from xcc.runtime.dtypes import name_of, numpy_dtype
 
-__all__ = ["DTYPES", "NUMBER_FLOAT", "NUMBER_INT", "DType", "TileType", "broadcast_shapes", "dtype_of", "number_type",
-           "promote"]
+__all__ = ["DTYPES", "NUMBER_FLOAT", "NUMBER_INT", "DType", "Number", "TileType", "broadcast_shapes", "dtype_of",
+           "number_type", "promote"]
+
+Number = bool | int | float
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class View:
         """Its sizes, known when the kernel runs."""
         return tuple(Tile(NUMBER_INT, machine().size(self, i)) for i in range(self.ndim))
 
-    def tile(self, offsets: Any, shape: Any, other: Any = None, mask: Any = None) -> Tile:
+    def tile(self, offsets: object, shape: int | Sequence[int], other: object = None, mask: object = None) -> Tile:
         """The block of `shape` that begins at `offsets`.
 
         Elements outside the array, or where `mask` does not hold, are `other`. Without it all of the block lies in the
@@ -42,7 +42,7 @@ class View:
             raise error(f"{self!r} takes a block of {self.ndim} dims, not of {list(kind.shape)}")
         return Tile(kind, machine().load(self, kind, places, self._other(other, mask), self._mask(mask, kind)))
 
-    def store(self, offsets: Any, value: Any, mask: Any = None) -> None:
+    def store(self, offsets: object, value: object, mask: object = None) -> None:
         """Writes the tile `value` to the block at `offsets`; what lies outside the array, or where `mask` does not
         hold, is left out."""
         places, x = self._offsets(offsets), self._value(value)
@@ -52,7 +52,7 @@ class View:
             raise error(f"{self!r} takes tiles of {self.ndim} dims, not {x.type}; t[:, None] adds a dim of one")
         machine().store(self, places, x, self._mask(mask, x.type))
 
-    def gather(self, indices: Any, other: Any = None, mask: Any = None) -> Tile:
+    def gather(self, indices: object, other: object = None, mask: object = None) -> Tile:
         """The elements at `indices`, one tile of integers for each dim, which broadcast.
 
         An index outside the array, or where `mask` does not hold, gives `other`; without it there may be none.
@@ -61,12 +61,12 @@ class View:
         kind = TileType(self.dtype, shape)
         return Tile(kind, machine().gather(self, kind, places, self._other(other, mask), self._mask(mask, kind)))
 
-    def scatter(self, indices: Any, value: Any, mask: Any = None) -> None:
+    def scatter(self, indices: object, value: object, mask: object = None) -> None:
         """Writes the elements of `value` to `indices`; an index outside the array is left out. No two may be alike."""
         places, x = self._scattered(indices, value, mask)
         machine().scatter(self, places, x, self._mask(mask, x.type))
 
-    def atomic(self, kind: str, indices: Any, value: Any, mask: Any = None) -> Tile:
+    def atomic(self, kind: str, indices: object, value: object, mask: object = None) -> Tile:
         """Combines the elements at `indices` with those of `value`, also where instances meet: `kind` is "add", "max",
         "min", "and", "or", "xor" or "exchange". What was there before; 0 where nothing is done."""
         if kind not in ATOMICS:
@@ -76,19 +76,19 @@ class View:
         places, x = self._scattered(indices, value, mask)
         return Tile(x.type, machine().atomic(kind, self, places, x, self._mask(mask, x.type)))
 
-    def atomic_add(self, indices: Any, value: Any, mask: Any = None) -> Tile:
+    def atomic_add(self, indices: object, value: object, mask: object = None) -> Tile:
         """Adds the elements of `value` to those at `indices`; each is added, however many are alike."""
         return self.atomic("add", indices, value, mask)
 
-    def atomic_max(self, indices: Any, value: Any, mask: Any = None) -> Tile:
+    def atomic_max(self, indices: object, value: object, mask: object = None) -> Tile:
         """Puts the larger of the elements of `value` and what is there to `indices`."""
         return self.atomic("max", indices, value, mask)
 
-    def atomic_min(self, indices: Any, value: Any, mask: Any = None) -> Tile:
+    def atomic_min(self, indices: object, value: object, mask: object = None) -> Tile:
         """Puts the smaller of the elements of `value` and what is there to `indices`."""
         return self.atomic("min", indices, value, mask)
 
-    def _whole(self, _other: Any) -> NoReturn:
+    def _whole(self, _other: object) -> NoReturn:
         raise error(f"{self!r} is no tile: read a tile of it with .tile(offsets, shape)")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _whole
@@ -101,13 +101,13 @@ class View:
     def __len__(self) -> int:
         raise error(f"how many elements {self!r} has is known when the kernel runs: use .shape[0]")
 
-    def __getitem__(self, at: Any) -> NoReturn:
+    def __getitem__(self, at: object) -> NoReturn:
         raise error(f"{self!r} is read with .tile(offsets, shape) or .gather(indices)")
 
-    def __setitem__(self, at: Any, value: Any) -> None:
+    def __setitem__(self, at: object, value: object) -> None:
         raise error(f"{self!r} is written with .store(offsets, tile) or .scatter(indices, tile)")
 
-    def _offsets(self, offsets: Any) -> list[Tile]:
+    def _offsets(self, offsets: object) -> list[Tile]:
         given = offsets if isinstance(offsets, (tuple, list)) else (offsets,)
         if len(given) != self.ndim:
             raise error(f"{self!r} takes {self.ndim} offsets, not {len(given)}")
@@ -117,9 +117,9 @@ class View:
                 raise error(f"an offset is an integer, not {o.type}: .gather() and .scatter() take tiles of indices")
         return [convert(o, NUMBER_INT.dtype) for o in found]
 
-    def _indices(self, indices: Any, *also: Any) -> tuple[list[Tile], tuple[int, ...]]:
+    def _indices(self, indices: object, *also: object) -> tuple[list[Tile], tuple[int, ...]]:
         """A tile a dim, of one shape, to which that of `also` fits."""
-        given: Sequence[Any] = indices if isinstance(indices, (tuple, list)) else (indices,)
+        given: Sequence[object] = indices if isinstance(indices, (tuple, list)) else (indices,)
         if len(given) != self.ndim:
             raise error(f"{self!r} takes {self.ndim} tiles of indices, not {len(given)}")
         found = [as_tile(i) for i in given]
@@ -133,12 +133,12 @@ class View:
             raise error(f"the shapes of the indices {shapes} and of what goes with them do not broadcast")
         return [stretch(convert(t, NUMBER_INT.dtype), shape) for t in found], shape
 
-    def _scattered(self, indices: Any, value: Any, mask: Any) -> tuple[list[Tile], Tile]:
+    def _scattered(self, indices: object, value: object, mask: object) -> tuple[list[Tile], Tile]:
         x = self._value(value)
         places, shape = self._indices(indices, x, mask)
         return places, stretch(x, shape)
 
-    def _value(self, value: Any) -> Tile:
+    def _value(self, value: object) -> Tile:
         """What is to be written, in the array's type."""
         x = as_tile(value)
         if promote(x.type, TileType(self.dtype)) is None and x.dtype != self.dtype:
@@ -147,7 +147,7 @@ class View:
             raise error(f"{self!r} cannot hold the fractions of {x.type}: convert it with .to(xcc.{self.dtype})")
         return convert(x, self.dtype)
 
-    def _other(self, other: Any, mask: Any) -> Tile | None:
+    def _other(self, other: object, mask: object) -> Tile | None:
         if other is None:
             if mask is not None:
                 raise error("a mask needs `other`, the value of what is not read")
@@ -157,7 +157,7 @@ class View:
             raise error(f"`other` is a scalar, not {x.type}")
         return self._value(x)
 
-    def _mask(self, mask: Any, kind: TileType) -> Tile | None:
+    def _mask(self, mask: object, kind: TileType) -> Tile | None:
         if mask is None:
             return None
         m = as_tile(mask)

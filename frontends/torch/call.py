@@ -43,6 +43,8 @@ class BoxedCall:
         self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
         self._plain = [r.place for r in self._results] == [*range(len(results))] and not any(
             r.scalar for r in self._results)      # what the program makes is what the call returns
+        taken = [r.place if r.place >= 0 else len(results) + r.source for r in self._results if r.is_tensor]
+        self._taken = picked(taken) if len(taken) == len(self._results) else None   # of what is made, then arguments
         written = {o.updates for o in graph.outputs}
         self._written = [(n, place, a.order) for n, (place, a) in enumerate(arguments) if a.name in written]
         self._boxed_call = True     # the object's own: Dynamo's wrappers keep no attribute of a class
@@ -57,7 +59,8 @@ class BoxedCall:
             made = None if repeat is None else repeat(arguments)
             if made is None:
                 made = self._call_anew(arguments, key)
-            results = made if self._plain else [r.value(made, arguments, self._solved[key]) for r in self._results]
+            results = made if self._plain else list(self._taken([*made, *arguments])) if self._taken is not None else \
+                [r.value(made, arguments, self._solved[key]) for r in self._results]
         arguments.clear()
         return results
 
@@ -148,6 +151,11 @@ class _Result:
             self.source, self.place = places[value.name], -1
         spec = spec_of(graph, value)
         self.scalar = isinstance(spec, TensorSpec) and spec.scalar
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is what the program makes, or an argument, as it is."""
+        return not self.scalar and (self.place >= 0 or self.source >= 0)
 
     def value(self, made: list[Any], arguments: list[Any], symbols: dict[str, int]) -> Any:
         """What the caller gets."""

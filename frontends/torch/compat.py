@@ -16,7 +16,7 @@ LEAST = (2, 11)
 
 __all__ = ["NOT_FREE", "captures", "check_version", "cuda_allocator", "current_stream", "debug_names", "declared_ops",
            "empty_strided", "free_stream", "group_name", "group_ranks", "is_group", "process_group", "rank_and_size",
-           "read_program", "real_tensors", "room_on_gpu", "same_addresses", "saved_for_backward",
+           "read_program", "real_tensors", "room_on_gpu", "saved_for_backward",
            "stream_state", "value_of", "var_ranges"]
 
 empty_strided: Any = getattr(torch._C._dynamo.guards, "_empty_strided_cpu", None) or (
@@ -32,11 +32,6 @@ def cuda_allocator(device: Any) -> Any:
     if _empty_strided_cuda is not None and device.index == torch._C._cuda_getDevice():
         return _empty_strided_cuda
     return lambda shape, strides, dtype: torch.empty_strided(shape, strides, dtype=dtype, device=device)
-
-
-same_addresses: Any = getattr(torch._C, "_tensors_data_ptrs_at_indices_equal", None)
-"""Whether the tensors of a list that are at some places lie at the addresses that another list has at these places;
-None where torch, without CUDA, has no function for it."""
 
 
 def current_stream(device: int) -> int:

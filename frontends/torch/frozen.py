@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from xcc.frontends.torch.dtypes import to_numpy
+from xcc.frontends.torch.known_addresses import KnownAddresses
 from xcc.frontends.torch.program import TorchProgram
-from xcc.frontends.torch.tensor_call import address_of, lie_at, picked
+from xcc.frontends.torch.tensor_call import address_of, picked
 
 __all__ = ["FrozenCall", "static_inputs"]
 
@@ -36,8 +37,7 @@ class FrozenCall:
         self._rest = [n for n, i in enumerate(inputs) if i.kind in ("user", "size") and n not in self._static]
         self._program, self._make, self._otherwise = program, make, otherwise
         self._pick_static, self._pick_rest = picked(self._static), picked(self._rest)
-        self._places = list(range(len(self._static)))
-        self._addresses: list[int] | None = None        # of the static arguments, when they were compiled in
+        self._known: KnownAddresses | None = None       # of the static arguments, when they were compiled in
         self._writes: list[int] = []                    # how often torch has counted a write to those that it counts
         self._counted = picked([])
         self._call: Compiled | None = None
@@ -45,9 +45,9 @@ class FrozenCall:
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         values = self._pick_static(arguments)
-        if self._addresses is None or not self._unchanged(values):
+        if self._known is None or not self._unchanged(self._known, arguments, values):
             self._call = self._make(self._with(values))
-            self._addresses = [*map(address_of, values)]
+            self._known = KnownAddresses(dict(zip(self._static, map(address_of, values), strict=True)))
             self._counted = picked([n for n, t in enumerate(values) if not t.is_inference()])
             self._writes = [*map(_WRITES, self._counted(values))]
         if self._call is None:
@@ -56,12 +56,10 @@ class FrozenCall:
         arguments.clear()
         return self._call(rest)
 
-    def _unchanged(self, values: Sequence[Any]) -> bool:
-        """Whether the static arguments are what is compiled in. There may be hundreds, and each call asks."""
-        assert self._addresses is not None
+    def _unchanged(self, known: KnownAddresses, arguments: list[Any], values: Sequence[Any]) -> bool:
+        """Whether the static arguments, `values`, are what is compiled in: there may be hundreds, each call asks."""
         try:
-            return lie_at(values, self._addresses, self._places) \
-                and [*map(_WRITES, self._counted(values))] == self._writes
+            return known.hold(arguments) and [*map(_WRITES, self._counted(values))] == self._writes
         except RuntimeError:        # another tensor, whose writes are not counted
             return False
 

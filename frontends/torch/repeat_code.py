@@ -16,16 +16,16 @@ model's call. With two parameters, an input and an output, on a CPU:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-from xcc.frontends.torch import compat
+from xcc.frontends.torch.known_addresses import KnownAddresses, compares
 
 __all__ = ["Repeat", "make_repeat", "repeat_code"]
 
 Repeat = Callable[[list[Any]], list[Any] | None]
-_MANY = 8       # static tensors whose addresses torch compares in less time than code for each
+_MANY = 8       # static tensors whose addresses are compared at once in less time than by code for each
 
 
 def repeat_code(static: Sequence[int], moving: Sequence[tuple[int, Sequence[int]]], own: Sequence[int], outputs: int,
@@ -33,14 +33,14 @@ def repeat_code(static: Sequence[int], moving: Sequence[tuple[int, Sequence[int]
     """Code that defines ``repeat(given)``, which returns None where it has started nothing.
 
     static: places among `given` of tensors whose addresses are to be the numbers ``k<place>`` (many are compared in one
-    call, where torch has a function for it). moving: of others, with the order in memory of their dims, () for the
+    call, xcc.frontends.torch.known_addresses). moving: of others, with the order in memory of their dims, () for the
     usual. own: which of the `outputs` are made with ``empty(s<n>, e<n>, d<n>)``, shape, strides and type; the others
     are None. device: what must not be true, of a tensor ``{t}`` and its address ``{p}``; where it names neither, asked
     once. start: the lines that run the program on the addresses, given as expressions: those of `moving`, then `own`.
     """
     lines = [f"if {test}: return None" for test in device if "{" not in test]
-    if len(static) >= _MANY and compat.same_addresses is not None:
-        lines.append("if not same_addresses(given, known, static): return None")
+    if _compared_at_once(static):
+        lines.append("if not lie_at(given, table): return None")
     elif static:
         lines.append(f"if {' or '.join(f'given[{n}].data_ptr() != k{n}' for n in static)}: return None")
     for n, order in moving:
@@ -59,10 +59,15 @@ def make_repeat(code: CodeType, known: Mapping[int, int], forms: Sequence[tuple[
     """The function of `code`: with the addresses `known` of static tensors, by place, outputs of the `forms` (number,
     shape, strides, type), and what else the code `names`."""
     space: dict[str, Any] = {f"k{n}": address for n, address in known.items()} | dict(names)
-    space |= {"same_addresses": compat.same_addresses, "static": list(known),
-              "known": [known.get(n, 0) for n in range(max(known, default=-1) + 1)]}
+    if _compared_at_once(known):
+        addresses = KnownAddresses(known)
+        space |= {"lie_at": compares(), "table": addresses.table, "addresses": addresses}
     for n, *form in forms:
         space |= zip((f"s{n}", f"e{n}", f"d{n}"), form, strict=True)
     exec(code, space)
     made: Repeat = space.pop("repeat")      # else it and its names would be a cycle, and what they hold would stay
     return made
+
+
+def _compared_at_once(static: Collection[int]) -> bool:
+    return len(static) >= _MANY and compares() is not None

@@ -15,8 +15,7 @@ from xcc.frontends.torch.layout import inverse, strides_of
 from xcc.frontends.torch.repeat_code import Repeat, make_repeat, repeat_code
 from xcc.runtime.executors import on_host
 
-__all__ = ["NUMBER_TYPES", "Order", "REMEMBERED", "Sizes", "TensorCall", "address_of", "lie_at", "picked",
-           "tensor_call"]
+__all__ = ["NUMBER_TYPES", "Order", "REMEMBERED", "Sizes", "TensorCall", "address_of", "picked", "tensor_call"]
 
 Sizes = tuple[int, ...]
 Order = tuple[int, ...]
@@ -182,13 +181,6 @@ class _Made:
         else:
             tensor = torch.empty(array.shape, dtype=self.dtype)
         return tensor.permute(inverse(self.order)) if self.order else tensor
-
-
-def lie_at(tensors: Sequence[Any], addresses: list[int], places: list[int]) -> bool:
-    """Whether all `tensors`, whose places are `places`, from 0 on, lie at these addresses."""
-    if compat.same_addresses is None:
-        return [*map(address_of, tensors)] == addresses
-    return bool(compat.same_addresses(list(tensors), addresses, places))
 
 
 def picked(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:

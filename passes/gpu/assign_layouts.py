@@ -20,11 +20,13 @@ from xcc.passes.gpu.assign.product_neighbours import join_columns, share_rows
 from xcc.passes.gpu.assign.relayout import Relayout, free
 from xcc.passes.gpu.layout.contraction import WARPS, Contraction
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, config_int, is_elementwise, is_vector, walk
+from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, config_int
 from xcc.passes.gpu.memory.access import Access, mask_layout, neighbours_in_lanes, neighbours_in_registers
 from xcc.passes.gpu.thread.atomics import ATOMIC
 from xcc.passes.gpu.thread.combine import ACCUMULATE, accumulated_layout
 from xcc.passes.gpu.thread.sort import SORT
+from xcc.passes.shared.values import is_elementwise, is_vector
+from xcc.passes.walk import walk
 from xcc.targets.base import Chip
 
 

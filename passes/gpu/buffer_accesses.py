@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, memref_d, vector_d
+from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, maker, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import WAVE, Address, address_of, is_memory_access
-from xcc.passes.gpu.layout.registers import index
-from xcc.passes.gpu.layout.tile_ops import element_bytes, owner
+from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.buffer_bounds import Bounds, bounds
+from xcc.passes.shared.values import index
 
 END = 1 << 31           # bytes: an offset that is behind every buffer
 SPACE = "#amdgpu.address_space<fat_raw_buffer>"
@@ -162,7 +162,7 @@ def _only_access(op: Operation) -> Operation | None:
 
 
 def _is_zero(value: Value) -> bool:
-    op = owner(value)
+    op = maker(value)
     if op is not None and op.name == "vector.broadcast":
         return _is_zero(op.operands[0])
     if op is not None and op.name == "vector.from_elements":

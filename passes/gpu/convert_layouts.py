@@ -16,10 +16,11 @@ from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.exchange.conversions import Exchange
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
-from xcc.passes.gpu.layout.tile_ops import CONVERT, is_vector
+from xcc.passes.gpu.layout.tile_ops import CONVERT
 from xcc.passes.gpu.pipeline.exchanges import is_staged, write_exchange
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.rounds import PERSISTENT
+from xcc.passes.shared.values import is_vector
 
 
 @register_pass

@@ -20,8 +20,9 @@ from typing import Any
 
 from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.layout.tile_ops import constant, element_bytes, step_of
+from xcc.passes.gpu.layout.tile_ops import element_bytes, step_of
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
+from xcc.passes.shared.patterns import int_constant
 from xcc.passes.walk import ops_where
 
 COPY, GROUP = "nvvm.cp.async.shared.global", "nvvm.wgmma.commit.group.sync.aligned"
@@ -140,7 +141,7 @@ def _scaled(factor: Factor, by: int) -> Factor:
 
 def _times(factor: Factor, by: Value) -> Factor:
     """`factor` times a value that the loop does not change."""
-    fixed = constant(by)
+    fixed = int_constant(by)
     if fixed is not None:
         return _scaled(factor, fixed)
     return {tuple(sorted((*values, by), key=hash)): n for values, n in factor.items()}

@@ -22,7 +22,7 @@ from xcc.diagnostics import UserError
 from xcc.dialects.tile.program import SMALL
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
-from xcc.passes.gpu.layout.registers import guarded, index
+from xcc.passes.gpu.layout.registers import guarded
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import config_int, int_attribute
 from xcc.passes.gpu.thread.atomics import ATOMIC
@@ -30,6 +30,7 @@ from xcc.passes.gpu.thread.grid import INSTANCES, Grid, instances_problem
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.linalg.schedule.by_size import LAUNCHED, OF
 from xcc.passes.shared.attributes import MAY_ALIAS, PART
+from xcc.passes.shared.values import index
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip
 

@@ -12,12 +12,13 @@ where LLVM does not move loads itself. Dropped, each operation is of whole tiles
 
 from __future__ import annotations
 
-from xcc._mlir import Module, Operation, Value, ir
+from xcc._mlir import Module, Operation, Value, ir, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
-from xcc.passes.gpu.layout.tile_ops import CONVERT, is_elementwise, is_vector, owner, set_int
+from xcc.passes.gpu.layout.tile_ops import CONVERT, set_int
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.thread.pieces import AHEAD, IN_PIECES, PIECES, barrier_behind, has_copies
+from xcc.passes.shared.values import is_elementwise, is_vector
 
 LOADED = 36     # registers that wait for loads of later pieces
 
@@ -56,7 +57,7 @@ class _Epilogues:
 
     def _waiting(self, value: Value) -> list[Operation]:
         """The operations that `value` is computed by which may wait for its stores."""
-        op = owner(value)
+        op = maker(value)
         if op is None or not self._streams(op):
             return []
         return [op, *(o for v in op.operands if is_vector(v) for o in self._waiting(v))]
@@ -98,7 +99,7 @@ class _Epilogues:
         if op not in self.computed:
             self.computed[op] = op.name in ("scf.for", "vector.contract") or (
                 (op.name == CONVERT or is_elementwise(op))
-                and any((maker := owner(v)) is not None and self._computed(maker) for v in op.operands))
+                and any((origin := maker(v)) is not None and self._computed(origin) for v in op.operands))
         return self.computed[op]
 
     def _ahead(self, store: Operation) -> int:
@@ -112,7 +113,7 @@ class _Epilogues:
 
     def _loaded(self, value: Value) -> int:
         """Registers of 4 bytes that the loads behind `value` fill."""
-        op = owner(value)
+        op = maker(value)
         if op is None or IN_PIECES not in op.attributes:
             return 0
         return self.k.words(value) if op.name == "vector.transfer_read" else sum(map(self._loaded, op.operands))

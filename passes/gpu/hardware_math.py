@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Module, Operation, Value, arith_d, ir, math_d, vector_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, maker, math_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.gpu.layout.tile_ops import owner
 from xcc.passes.shared.lanes import element, with_element
 from xcc.passes.shared.patterns import splat_of
 from xcc.passes.shared.values import splat_constant
@@ -110,7 +109,7 @@ def _is_mean(op: Operation) -> bool:
     """Whether it is a quotient of f32 by an integer."""
     if op.name != "arith.divf" or not isinstance(element(op.results[0].type), ir.F32Type):
         return False
-    by = owner(op.operands[1])
+    by = maker(op.operands[1])
     return by is not None and by.name in ("arith.sitofp", "arith.uitofp")
 
 

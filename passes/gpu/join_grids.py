@@ -15,13 +15,12 @@ documents, S_BARRIER). Parts that read what they stored stay launches of their o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from xcc import symbolic
 from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, arith_d, gpu_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART
 from xcc.passes.shared.dims import emit_dim, read_dim
+from xcc.passes.walk import walk
 from xcc.symbolic import Dim
 
 __all__ = ["ENDS", "JoinGrids"]
@@ -69,14 +68,6 @@ class _Part:
         """Whether it may read what it, or another launch of its part, has stored."""
         results = list(self.block.arguments)[len(self.args):len(self.args) + len(self.results)]
         return any(not _is_stored_to(v) for v in results)
-
-
-def _walk(block: Block) -> Iterator[Operation]:
-    for op in block.operations:
-        yield op.operation
-        for region in op.operation.regions:
-            for inner in region.blocks:
-                yield from _walk(inner)
 
 
 def _is_stored_to(memory: Value) -> bool:
@@ -225,7 +216,7 @@ def _threads(p: _Part, number: Value, threads: int, arguments: list[Value], end:
         end = _last(branch.then_block)
     for old, new in zip(p.block.arguments, arguments, strict=True):
         old.replace_all_uses_with(new)
-    for op in [op for op in _walk(p.block) if op.name == "gpu.block_id"]:
+    for op in [op for op in walk(p.block) if op.name == "gpu.block_id"]:
         op.results[0].replace_all_uses_with(number)
         op.erase()
     for op in list(p.block.operations)[:-1]:

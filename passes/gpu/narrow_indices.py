@@ -16,12 +16,11 @@ from __future__ import annotations
 import functools
 import math
 
-from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, arith_d, ir, memref_d
+from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, arith_d, ir, maker, memref_d
 from xcc.dialects.tile.program import SMALL, SMALL_GRID, SMALL_SIZE
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import kernel_symbols
 from xcc.passes.gpu.index.ranges import Range, range_of
-from xcc.passes.gpu.layout.tile_ops import owner
 from xcc.passes.walk import ops_where
 
 ARITHMETIC = frozenset(f"arith.{name}" for name in (
@@ -217,7 +216,7 @@ class _SmallNarrower(_Narrower):
         if value in self.twin:
             return self.twin[value]
         if value not in self.low:
-            op = owner(value)
+            op = maker(value)
             operands = [self._low(v) for v in op.operands] if op is not None and op.name in RING else []
             with ir.InsertionPoint.at_block_begin(value.owner) if op is None else ir.InsertionPoint.after(op):
                 self.low[value] = ir.Operation.create(op.name, [_narrow_type(value.type)], operands).results[0] \

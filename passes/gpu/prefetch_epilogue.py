@@ -11,14 +11,15 @@ dropped.
 
 from __future__ import annotations
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
-from xcc.passes.gpu.layout.tile_ops import is_vector, owner, set_int, shape_of
+from xcc.passes.gpu.layout.tile_ops import set_int, shape_of
 from xcc.passes.gpu.pipeline.loads_ahead import PEELED, LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.rounds import PERSISTENT
 from xcc.passes.gpu.thread.pieces import IN_PIECES, PREFETCH
+from xcc.passes.shared.values import is_vector
 
 CORE_REGISTERS = 65536      # of an NVIDIA core
 OTHERS = 60     # registers of a thread that a loop needs besides its results and what is loaded early
@@ -58,7 +59,7 @@ def _reads(k: TileKernel, loop: Operation, plan: LoadsAhead) -> list[Operation]:
     later, found = set(operations[at:]), []
     for op in operations[at + 1:]:
         if op.name == "vector.transfer_read" and IN_PIECES in op.attributes and shape_of(op.results[0]) in shapes \
-                and not any(owner(v) in later for v in op.operands) and k.words(op.results[0]) <= room:
+                and not any(maker(v) in later for v in op.operands) and k.words(op.results[0]) <= room:
             room -= k.words(op.results[0])
             found.append(op)
     return found

@@ -23,11 +23,11 @@ from typing import Any
 from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
-from xcc.passes.gpu.layout.registers import guarded, index
+from xcc.passes.gpu.layout.registers import guarded
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import config_int
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind, updated_only
-from xcc.passes.shared.values import op, splat, splat_constant, vec
+from xcc.passes.shared.values import index, op, splat, splat_constant, vec
 from xcc.passes.walk import ops_where
 
 FEWEST = 2              # updates an element of a copy, of a workgroup

@@ -12,12 +12,12 @@ norm 49.0 either way. (Where LLVM orders the instructions it was not measured.)
 
 from __future__ import annotations
 
-from xcc._mlir import Block, Module, Operation
+from xcc._mlir import Block, Module, Operation, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import LAYOUT, owner, walk, words
-from xcc.passes.walk import ops_where
+from xcc.passes.gpu.layout.tile_ops import LAYOUT, words
+from xcc.passes.walk import ops_where, walk
 from xcc.targets.base import Chip
 
 MOST = 32       # registers of 4 bytes that a thread's reads may fill
@@ -61,10 +61,10 @@ def _wanted(op: Operation, block: Block, before: set[Operation]) -> list[Operati
     """`op` and the cheap operations of `block` that it needs and that are not `before`, in order; None where it needs
     others."""
     found: list[Operation] = []
-    for maker in (owner(v) for v in op.operands):
-        if maker is None or maker.block != block or maker in before or maker in found:
+    for origin in (maker(v) for v in op.operands):
+        if origin is None or origin.block != block or origin in before or origin in found:
             continue
-        made = _wanted(maker, block, before) if maker.name.startswith(CHEAP) and not len(maker.regions) else None
+        made = _wanted(origin, block, before) if origin.name.startswith(CHEAP) and not len(origin.regions) else None
         if made is None:
             return None
         found += [m for m in made if m not in found]

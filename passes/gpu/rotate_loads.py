@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from math import prod
 
-from xcc._mlir import Module, Operation, Value, arith_d, ir, scf_d
+from xcc._mlir import Module, Operation, Value, arith_d, ir, maker, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory
-from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
-from xcc.passes.gpu.layout.tile_ops import config_int, element_bytes, owner, shape_of, step_of, walk
+from xcc.passes.gpu.layout.tile_ops import config_int, element_bytes, shape_of, step_of
+from xcc.passes.shared.values import index
 from xcc.passes.shared.values import op as op_of
+from xcc.passes.walk import walk
 
 __all__ = ["RotateLoads"]
 
@@ -58,7 +59,7 @@ def _early(k: TileKernel, loop: Operation) -> dict[Operation, list[Operation]]:
             continue
         steps = [step_of(v, block, lambda op: op.name.startswith(CHEAP)) for v in read.operands]
         room -= _bytes(read)
-        if _is_masked(read) and owner(read.operands[0]) is None and None not in steps and room >= 0:
+        if _is_masked(read) and maker(read.operands[0]) is None and None not in steps and room >= 0:
             needed = {op for step in steps for op in step or ()}
             found[read] = [op.operation for op in block.operations if op.operation in needed]
     return found if sum(map(_bytes, found)) >= LEAST * k.threads else {}
@@ -108,7 +109,7 @@ def _read_at(read: Operation, needed: list[Operation], iv: Value, upper: Value) 
         values.update(zip(op.results, _again(op, values).results, strict=True))
     inside = arith_d.cmpi(arith_d.CmpIPredicate.slt, iv, upper)
     mask = values.get(read.operands[last], read.operands[last])
-    sizes = owner(mask)
+    sizes = maker(mask)
     if sizes is not None and sizes.name == "vector.create_mask":
         first, *others = sizes.operands
         mask = op_of("vector.create_mask", [mask.type], [arith_d.select(inside, first, index(0)), *others])

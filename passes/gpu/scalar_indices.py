@@ -11,10 +11,10 @@ coordinate is inside, the clamp changes nothing.
 
 from __future__ import annotations
 
-from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir
+from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import ACCESSES
-from xcc.passes.gpu.layout.tile_ops import constant, owner
+from xcc.passes.shared.patterns import int_constant
 from xcc.passes.walk import ops_where
 
 OPENED = frozenset(f"arith.{name}" for name in "addi subi muli index_cast".split())
@@ -56,7 +56,7 @@ class _Scalars:
 
     def of(self, value: Value) -> Value:
         """`value` without vectors, where it is an element of one, or arithmetic on such."""
-        op = owner(value)
+        op = maker(value)
         if op is None or isinstance(value.type, ir.VectorType):
             return value
         if op.name == "vector.extract" and len(op.operands) == 1:
@@ -73,7 +73,7 @@ class _Scalars:
         return self.made[vector, n]
 
     def _element(self, vector: Value, n: int) -> Value:
-        op = owner(vector)
+        op = maker(vector)
         kind = ir.VectorType(vector.type).element_type
         if op is None:
             with ir.InsertionPoint.at_block_begin(vector.owner):
@@ -125,7 +125,7 @@ def _number(dense: Attribute, kind: Type, n: int) -> Attribute:
 
 def _inside(condition: Value) -> list[tuple[Value, Value]]:
     """(x, n) of the comparisons x < n, unsigned, that hold where `condition` does."""
-    op = owner(condition)
+    op = maker(condition)
     if op is not None and op.name == "arith.andi":
         return [pair for v in op.operands for pair in _inside(v)]
     if op is not None and op.name == "arith.cmpi" and op.attributes["predicate"].value == UNSIGNED_LESS:
@@ -135,7 +135,7 @@ def _inside(condition: Value) -> list[tuple[Value, Value]]:
 
 def _opened(value: Value, inside: list[tuple[Value, Value]], access: Operation) -> Value:
     """`value` without the clamps of coordinates that are `inside`, made before the test around `access` or at it."""
-    op = owner(value)
+    op = maker(value)
     if op is None:
         return value
     clamped = _clamped(op)
@@ -146,7 +146,7 @@ def _opened(value: Value, inside: list[tuple[Value, Value]], access: Operation) 
     operands = [_opened(v, inside, access) for v in op.operands]
     if operands == list(op.operands):
         return value
-    late = any((maker := owner(v)) is not None and maker.block == access.block for v in operands)
+    late = any((origin := maker(v)) is not None and origin.block == access.block for v in operands)
     with ir.InsertionPoint(access if late else access.parent.operation), access.location:
         return ir.Operation.create(op.name, results=[value.type], operands=operands).result
 
@@ -156,11 +156,11 @@ def _clamped(op: Operation) -> tuple[Value, Value] | None:
     for outer, inner in (("arith.maxsi", "arith.minsi"), ("arith.minsi", "arith.maxsi")):
         if op.name == outer:
             for n, v in enumerate(op.operands):
-                found = owner(v)
+                found = maker(v)
                 if found is None or found.name != inner:
                     continue
                 low = op.operands[1 - n] if outer == "arith.maxsi" else found.operands[1]
-                if constant(low) == 0:
+                if int_constant(low) == 0:
                     return (found.operands[0], found.operands[1]) if outer == "arith.maxsi" \
                         else (found.operands[0], op.operands[1 - n])
     return None
@@ -168,8 +168,8 @@ def _clamped(op: Operation) -> tuple[Value, Value] | None:
 
 def _is_one_less(most: Value, size: Value) -> bool:
     """Whether `most` is `size` - 1."""
-    fixed, whole = constant(most), constant(size)
+    fixed, whole = int_constant(most), int_constant(size)
     if fixed is not None and whole is not None:
         return fixed == whole - 1
-    op = owner(most)
-    return op is not None and op.name == "arith.addi" and op.operands[0] == size and constant(op.operands[1]) == -1
+    op = maker(most)
+    return op is not None and op.name == "arith.addi" and op.operands[0] == size and int_constant(op.operands[1]) == -1

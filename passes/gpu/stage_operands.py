@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Block, Module, Operation, Value, ir
+from xcc._mlir import Block, Module, Operation, Value, ir, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.exchange.shared_layout import best_memory
 from xcc.passes.gpu.layout.linear import Layout
@@ -25,7 +25,7 @@ from xcc.passes.gpu.layout.operand_memory import operand_memory
 from xcc.passes.gpu.layout.registers import memory_type
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels
-from xcc.passes.gpu.layout.tile_ops import CONVERT, config_int, element_bytes, owner
+from xcc.passes.gpu.layout.tile_ops import CONVERT, config_int, element_bytes
 from xcc.passes.gpu.pipeline.loads_ahead import write_staged
 from xcc.passes.gpu.pipeline.staging_rules import loads_of_step, products
 from xcc.passes.gpu.vendor import warpgroup
@@ -66,7 +66,7 @@ def _operands(k: TileKernel, loop: Operation, kept: bool) -> dict[Value, StagedT
 def _loaded(k: TileKernel, contraction: Operation, number: int, block: Block) -> StagedTile | None:
     """An operand that the steps of the loop load."""
     plan, operand = k.product(contraction), contraction.operands[number]
-    op, wanted = owner(operand), (plan.lhs, plan.rhs)[number]
+    op, wanted = maker(operand), (plan.lhs, plan.rhs)[number]
     if op is None or op.block != block or any(u.owner.operation.name != "vector.contract" for u in operand.uses):
         return None
     if op.name != CONVERT and wanted is not None:
@@ -93,7 +93,7 @@ def _kept(k: TileKernel, loop: Operation) -> dict[Value, StagedTile]:
     fixed = _fixed(loop)
     crowded = _crowded(k, loop, list(fixed))
     for v, (op, number) in fixed.items():
-        plan, convert = k.product(op), owner(v)
+        plan, convert = k.product(op), maker(v)
         wanted: Layout | None = (plan.lhs, plan.rhs)[number]
         if plan.from_shared and wanted is None:
             stored = memory_type(ir.VectorType(v.type).element_type)
@@ -113,7 +113,7 @@ def _fixed(loop: Operation) -> dict[Value, tuple[Operation, int]]:
     """The operands that are made outside the loop's body: the contraction, and which of its operands they are."""
     block = loop.regions[0].blocks[0]
     return {v: (op, i) for op in products(loop) for i, v in enumerate(list(op.operands)[:2])
-            if (maker := owner(v)) is not None and maker.block != block}
+            if (origin := maker(v)) is not None and origin.block != block}
 
 
 def _crowded(k: TileKernel, loop: Operation, fixed: list[Value]) -> bool:

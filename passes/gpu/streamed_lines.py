@@ -15,14 +15,15 @@ The second address is that of the store, moved: one of the load's own would hold
 
 from __future__ import annotations
 
-from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, ir, owner_op
+from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, ir, maker, owner_op
 from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
-from xcc.passes.gpu.layout.tile_ops import element_bytes, is_vector, owner
+from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.linalg.kernel.domain import volume
+from xcc.passes.shared.values import is_vector
 from xcc.targets.base import Chip
 
 WIDE = 16           # bytes of an access
@@ -101,8 +102,8 @@ def _alignment(load: Operation) -> int:
 
 def _place(pointer: Value) -> Operation | None:
     """The getelementptr that finds `pointer` by one index from an argument; None where another op does."""
-    op = owner(pointer)
-    if op is None or op.name != "llvm.getelementptr" or len(op.operands) != 2 or owner(op.operands[0]) is not None:
+    op = maker(pointer, "llvm.getelementptr")
+    if op is None or len(op.operands) != 2 or maker(op.operands[0]) is not None:
         return None
     return op
 

@@ -34,11 +34,12 @@ from xcc._mlir import Block, Module, Operation, Value
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import COLLECTIVES, statement_of
+from xcc.dialects.xt.reading import block_results
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.lowering.main_attributes import bounds_of, name_of_place
 from xcc.passes.host.lowering.program_ops import write_program
 from xcc.passes.host.lowering.value_buffers import ValueBuffers, dtype_of
-from xcc.passes.host.placement.places import AT_LOAD, main_of, terminator
+from xcc.passes.host.placement.places import AT_LOAD, main_of
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import name_of
 from xcc.passes.xt.sizes.equal_dims import EQUAL, equal_dims
@@ -98,7 +99,7 @@ class _Lowering(ValueBuffers):
                   for n, name in enumerate(xt.value_symbols(v))]
         symbols = tuple(dict.fromkeys([*(s for d in dims for s in symbolic.symbols_of(d)), *(v.name for v in values)]))
         self.bound = set(symbols)
-        results, updated = terminator(block), xt.updated_arguments(op)
+        results, updated = block_results(block), xt.updated_arguments(op)
         targets = [self._result(v, name_of_place(op, "res_attrs", i, f"output{i}"), None if n is None else arguments[n])
                    for i, (v, n) in enumerate(zip(results, updated, strict=True))]
         body = self.block(block, targets, {i: block.arguments[n] for i, n in enumerate(updated) if n is not None})
@@ -127,7 +128,7 @@ class _Lowering(ValueBuffers):
         self.begin(block, dict(enumerate(targets)), replaced)
         out = self.statements(block)
         shared = {self.root(targets[n]) for n in replaced}
-        pairs = list(zip(terminator(block), targets, strict=True))
+        pairs = list(zip(block_results(block), targets, strict=True))
         out += [Copy(self.buffer_of[v], t) for v, t in pairs
                 if self.root(t) not in shared and self.root(self.buffer_of[v]) != self.root(t)]
         last = [(v, t) for v, t in pairs if self.root(t) in shared]
@@ -200,14 +201,14 @@ class _Lowering(ValueBuffers):
         branches: list[tuple[Statement, ...]] = []
         for region in op.regions:
             block = region.blocks[0]
-            shapes = [xt.shape_of(v) for v in terminator(block)]
+            shapes = [xt.shape_of(v) for v in block_results(block)]
             body = self.block(block, results, {})
             values = [self._known_or_none(shapes[i][d]) for _, i, d in unknown]
             branches.append((*body, *(SetScalar(f, (d,)) for f, d in zip(flags, values, strict=True))))
             self.bound |= {s for s, _, _ in unknown}
         out: list[Statement] = [If(condition, branches[0], branches[1])]
         for (name, i, d), flag in zip(unknown, flags, strict=True):
-            limits = [xt.shape_of(terminator(r.blocks[0])[i])[d] for r in op.regions]
+            limits = [xt.shape_of(block_results(r.blocks[0])[i])[d] for r in op.regions]
             out.append(BindSymbol(name, flag, 0, symbolic.dim_max(*limits)))
         return out
 
@@ -232,10 +233,10 @@ class _Lowering(ValueBuffers):
             self.buffer_of.update(zip(block.arguments, carried, strict=True))
         self.begin(before, {}, {})
         head = self.statements(before)
-        condition = self.buffer_of[terminator(before)[0]]
+        condition = self.buffer_of[block_results(before)[0]]
         self.begin(body, dict(enumerate(carried)), dict(enumerate(body.arguments)))
         turn = self.statements(body)
-        turn += self.next_state(terminator(body), carried)
+        turn += self.next_state(block_results(body), carried)
         return [*out, While(tuple(head), condition, tuple(turn))]
 
     def require(self, op: Operation) -> list[Statement]:
@@ -268,7 +269,7 @@ class _Lowering(ValueBuffers):
         self.buffer_of.update(zip(block.arguments[:len(state)], carried, strict=True))
         for argument, x, backwards in zip(block.arguments[len(state):], xs, a.reverse, strict=True):
             self.buffer_of[argument] = self.slice(argument, self.buffer_of[x], counter, trips, backwards)
-        yielded = terminator(block)
+        yielded = block_results(block)
         slices = [self.slice(v, t, counter, trips, backwards)
                   for v, t, backwards in zip(yielded[len(state):], stacked, a.out_reverse, strict=True)]
         self.begin(block, dict(enumerate([*carried, *slices])), dict(enumerate(list(block.arguments)[:len(state)])))

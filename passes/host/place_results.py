@@ -14,17 +14,10 @@ from collections.abc import Mapping
 
 from xcc._mlir import Block, Module, Operation, Value, owner_op
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import block_results
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.block_memory import BlockMemory
-from xcc.passes.host.placement.places import (
-    OWN,
-    Place,
-    has_places,
-    main_of,
-    overwritable,
-    set_places,
-    terminator,
-)
+from xcc.passes.host.placement.places import OWN, Place, has_places, main_of, overwritable, set_places
 from xcc.passes.xt.graph.load_time import view_root
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import name_of
@@ -57,7 +50,7 @@ class _Block:
     def run(self, results: Mapping[int, Value | None], carried: int = 0) -> None:
         """`results`: the block's results that have a place, by number, with the argument that they replace, or None;
         its first `carried` ones are what a loop carries."""
-        values = terminator(self.block)
+        values = block_results(self.block)
         # where a value is wanted twice, it is made in the memory of the argument that it replaces
         for n, argument in sorted(results.items(), key=lambda each: each[1] is None):
             versions, first = self._versions(values[n])
@@ -95,7 +88,7 @@ class _Block:
             if kind == "while" and block == blocks[0]:      # gives the condition, which has no place
                 _Block(block, self.decided).run({})
             else:
-                given = range(carried, len(terminator(block)))
+                given = range(carried, len(block_results(block)))
                 _Block(block, self.decided).run(dict.fromkeys(given), carried)
 
     def _place(self, op: Operation, number: int, held: bool) -> Place:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xcc._mlir import Attribute, Type, Value, ir
+from xcc._mlir import Attribute, Operation, Type, Value, ir
 
 
 def op(name: str, results: Sequence[Type], operands: Sequence[Value], **attributes: Attribute) -> Value:
     """Builds the op `name` at the current insertion point; returns its one result, or the op."""
     built = ir.Operation.create(name, results=list(results), operands=list(operands), attributes=attributes)
     return built.results[0] if len(results) == 1 else built
+
+
+def is_vector(value: Value) -> bool:
+    return isinstance(value.type, ir.VectorType)
+
+
+def is_elementwise(operation: Operation) -> bool:
+    return operation.name.startswith(("arith.", "math.")) and operation.name != "arith.constant"
 
 
 def i64s(values: Sequence[int]) -> Attribute:
@@ -24,6 +32,11 @@ def vec(width: int, elem: Type) -> Type:
 def index(value: int) -> Value:
     t = ir.IndexType.get()
     return op("arith.constant", [t], [], value=ir.IntegerAttr.get(t, value))
+
+
+def as_index(value: Value) -> Value:
+    """An integer as an index."""
+    return value if isinstance(value.type, ir.IndexType) else op("arith.index_cast", [ir.IndexType.get()], [value])
 
 
 def scalar_attr(elem: Type, value: float) -> Attribute:

@@ -15,8 +15,8 @@ from math import prod
 
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.values import is_vector
 from xcc.passes.tile.lowering.function import BLOCKS
-from xcc.passes.tile.nests.choice import is_vector
 from xcc.passes.tile.nests.instances import PEELED, masks_of_transfers
 from xcc.passes.tile.nests.loops import FEW
 from xcc.passes.tile.nests.program import VECTORS

@@ -28,8 +28,7 @@ class UnrollVectors(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         from xcc.passes.vector.unroll import (  # noqa: F401  (they register handlers)
-            lookup,
-            scale,
+            lane_instructions,
             unroll_contract,
             unroll_memory,
             unroll_shape,

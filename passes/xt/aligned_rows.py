@@ -1,11 +1,15 @@
-"""Matrix products whose rows do not start at whole words of memory get longer rows, filled up with zeros.
+"""Matrix products whose rows do not start at whole words of memory get longer rows, filled up with zeros, or columns.
 
     %y = xt.dot_general(%a, %b)          %y = xt.dot_general(xt.pad(%a), xt.pad(%b))
     : 333x1111, 777x1111 -> 333x777  ->  : 333x1152, 777x1152 -> 333x777
 
 A row of 2222 bytes can only be read an element at a time, and each element is read by every tile it is part of; one
-copy costs less. Weights are padded at compile time. A weight whose rows are columns of the product, [K, N], is turned
-where those of [N, K] start at whole words.
+copy costs less. Weights are padded at compile time. Where the columns are whole words the copy is a transpose, which
+leaves the other operand as it is, and which products share that sum over rows and over columns, as the gradients of a
+head of 50257 words do:
+
+    xt.dot_general(%g : 2048x50257, %w : 50257x768)             xt.dot_general(%t : 50257x2048, %w)
+    xt.dot_general(%g : 2048x50257, %x : 2048x768) over 2048 -> xt.dot_general(%t, %x), %t = xt.transpose(%g)
 """
 
 from __future__ import annotations
@@ -19,7 +23,9 @@ from xcc.passes.xt.graph.rewrite import producer, rewrite
 
 STEP = 64           # terms: whole steps of a product, where that makes the sum little longer
 LONGER = 1.05
+NARROW = 16         # bits: asynchronous copies take 4 bytes at least
 READ_AGAIN = 64     # the least of the other dims: how often an element is used
+SEVERAL = 256       # of them, of more than one tile: a transpose alone takes as long as to read elements one by one
 
 
 @register_pass
@@ -32,20 +38,31 @@ class AlignedRows(Pass):
         rewrite(module, {"dot_general": self._aligned})
 
     def _aligned(self, op: Operation) -> Value | None:
-        if (turned := self._turned(op)) is not None:
-            return turned
+        a = xt.attrs_of(op)
+        if len(a.lhs_contract) == 1 and not a.lhs_batch:
+            for side in (0, 1):
+                if self._turns(op, side):
+                    return _turned(op, side)
         return _padded(op, terms) if (terms := self._terms(op)) else None
 
-    def _turned(self, op: Operation) -> Value | None:
-        """The product with its weight [K, N] as [N, K]; None where its rows stay."""
-        a, (lhs, rhs) = xt.attrs_of(op), op.operands
-        kind = xt.TensorType.of(rhs)
-        if producer(rhs, "weight") is None or tuple(a.rhs_contract) != (0,) or len(kind.shape) != 2:
-            return None
-        odd = [isinstance(n, int) and n * xt.width(kind.dtype) // 8 % self.word != 0 for n in kind.shape]
-        if odd != [False, True] or not xt.is_float(kind.dtype):
-            return None
-        return xt.dot_general(lhs, xt.transpose(rhs, perm=(1, 0)), **(vars(a) | {"rhs_contract": (1,)}))
+    def _turns(self, op: Operation, side: int) -> bool:
+        """Whether rows of the operand are no whole words, its columns are, and a copy of these pays: of a weight, whose
+        columns are summed, or of narrow elements, which asynchronous copies do not take one by one."""
+        a, kind = xt.attrs_of(op), xt.TensorType.of(op.operands[side])
+        shape, (k, other) = kind.shape, [(a.lhs_contract, a.rhs_contract)[s][0] for s in (side, 1 - side)]
+        beside = xt.shape_of(op.operands[1 - side])
+        last = len(shape) - 1
+        if not all(isinstance(d, int) for d in (*shape, *beside)) or not xt.is_float(kind.dtype) or last < 1:
+            return False
+        odd = [isinstance(n, int) and n * xt.width(kind.dtype) // 8 % self.word != 0 for n in shape[-2:]]
+        if odd != [False, True] or k != last and last > 1:
+            return False
+        if producer(op.operands[side], "weight") is not None:
+            return side == 1 and k == 0
+        read_again = math.prod(n for d, n in enumerate(beside) if d != other and isinstance(n, int))
+        padded = k == last and (other == len(beside) - 1 or producer(op.operands[1 - side], "weight") is not None)
+        return not padded and xt.width(kind.dtype) <= NARROW and shape[k] >= STEP \
+            and read_again >= (READ_AGAIN if k == last else SEVERAL)
 
     def _terms(self, op: Operation) -> int:
         """How long the sum of `op` is to be made; 0: as it is."""
@@ -65,6 +82,21 @@ class AlignedRows(Pass):
         whole = -(-terms // STEP) * STEP
         unit = max(8 * self.word // xt.width(t.dtype) for t in odd)
         return whole if whole <= LONGER * terms else -(-terms // unit) * unit
+
+
+def _turned(op: Operation, side: int) -> Value:
+    """The product with the last dim of an operand as its first. Operands that are reshapes of one value, which keep its
+    last dim, have one copy."""
+    a, operands = xt.attrs_of(op), list(op.operands)
+    source, shape = operands[side], xt.shape_of(operands[side])
+    while (view := producer(source, "reshape")) is not None and xt.shape_of(view.operands[0])[-1:] == shape[-1:]:
+        source = view.operands[0]
+    last = len(xt.shape_of(source)) - 1
+    copy = xt.transpose(source, perm=(last, *range(last)))
+    operands[side] = copy if source == operands[side] else xt.reshape(copy, shape=(shape[-1], *shape[:-1]))
+    name = ("lhs_contract", "rhs_contract")[side]
+    k = getattr(a, name)[0]
+    return xt.dot_general(*operands, **(vars(a) | {name: (0 if k == len(shape) - 1 else k + 1,)}))
 
 
 def _padded(op: Operation, terms: int) -> Value:

@@ -18,8 +18,16 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.places import main_of
 from xcc.passes.xt.exchange_pairs import SWAP
+from xcc.passes.xt.fusion.kernel_variants import (
+    dispatched_anew,
+    is_tiled,
+    kernel_of,
+    kernels_of,
+    removed_unused,
+    variant,
+)
 from xcc.passes.xt.fusion.outline import PARTS
-from xcc.passes.xt.graph.rewrite import at, name_of, walk_ops
+from xcc.passes.xt.graph.rewrite import at, name_of
 
 
 @register_pass
@@ -30,14 +38,11 @@ class PushResults(Pass):
         if ctx.chip is None or not ctx.chip.maps_peers:
             return
         block = main_of(module).regions[0].blocks[0]
-        kernels = {ir.StringAttr(f.attributes["sym_name"]).value: f.operation for f in module.body
-                   if "xt.kernel" in f.operation.attributes}
+        kernels = kernels_of(module)
         for op in [o.operation for o in block.operations]:
             if name_of(op) == "permute" and xt.attrs_of(op).pairs == SWAP:
                 _push(op, kernels)
-        used = {_kernel_of(o) for o in walk_ops(module) if name_of(o) == "dispatch"}
-        for name in kernels.keys() - used:
-            kernels[name].erase()
+        removed_unused(module, kernels)
 
 
 def _push(op: Operation, kernels: dict[str, Operation]) -> None:
@@ -48,7 +53,7 @@ def _push(op: Operation, kernels: dict[str, Operation]) -> None:
         return
     maker = maker.operation
     alone = not views and len(list(value.uses)) == 1
-    if alone or not _is_tiled(kernels[_kernel_of(maker)]):
+    if alone or not is_tiled(kernels[kernel_of(maker)]):
         return
     number = list(maker.results).index(value)
     sent = _with_result(maker, number, kernels)
@@ -72,21 +77,12 @@ def _behind_views(value: Value) -> tuple[list[Operation], Value]:
     return views, value
 
 
-def _is_tiled(function: Operation) -> bool:
-    """Whether a kernel stores tiles that it has computed, and does not read its results again."""
-    return all(getattr(xt.op_class(op.operation), "access", "") not in ("opaque", "control")
-               for op in function.regions[0].blocks[0].operations if xt.op_class(op.operation) is not None)
-
-
 def _with_result(maker: Operation, number: int, kernels: dict[str, Operation]) -> Value:
     """The result `number` of the dispatch `maker` once more: it is made anew, of a kernel with one more result."""
-    name = f"{_kernel_of(maker)}_sent" + (str(number) if number else "")
+    name = f"{kernel_of(maker)}_sent" + (str(number) if number else "")
     if name not in kernels:
-        kernels[name] = _made(kernels[_kernel_of(maker)], number, name)
-    attributes = {n: maker.attributes[n] for n in maker.attributes} | {"kernel": ir.FlatSymbolRefAttr.get(name)}
-    types = [maker.results[number].type, *(r.type for r in maker.results)]
-    with at(maker):
-        new = ir.Operation.create(maker.name, results=types, operands=list(maker.operands), attributes=attributes)
+        kernels[name] = _made(kernels[kernel_of(maker)], number, name)
+    new = dispatched_anew(maker, name, [maker.results[number].type, *(r.type for r in maker.results)])
     for old, result in zip(list(maker.results), list(new.results)[1:], strict=True):
         old.replace_all_uses_with(result)
     maker.erase()
@@ -95,20 +91,8 @@ def _with_result(maker: Operation, number: int, kernels: dict[str, Operation]) -
 
 def _made(kernel: Operation, number: int, name: str) -> Operation:
     """A copy of the function `kernel` called `name` that returns result `number` twice."""
-    new = kernel.clone(ip=ir.InsertionPoint(kernel))
-    new.attributes["sym_name"] = ir.StringAttr.get(name)
-    end = list(new.regions[0].blocks[0].operations)[-1].operation
-    values = [end.operands[number], *end.operands]
-    with at(end):
-        ir.Operation.create(end.name, operands=values)
-    end.erase()
-    kind = ir.FunctionType(ir.TypeAttr(new.attributes["function_type"]).value)
-    new.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kind.inputs, [v.type for v in values]))
+    new = variant(kernel, name, lambda values: [values[number], *values])
     if PARTS in new.attributes:
         parts = list(ir.DenseI64ArrayAttr(new.attributes[PARTS]))
         new.attributes[PARTS] = ir.DenseI64ArrayAttr.get([parts[number], *parts])
     return new
-
-
-def _kernel_of(dispatch: Operation) -> str:
-    return str(ir.FlatSymbolRefAttr(dispatch.attributes["kernel"]).value)

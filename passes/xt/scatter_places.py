@@ -11,6 +11,9 @@ those of its place in order, so that results do not depend on when threads run:
 
     %s, %o = xt.sort(%k)        %y = xt.combine_segments(%x, xt.segment_starts(%s), %o, %u)
 
+What such sums are added to is what they begin with, and they are rounded where they are combined: the gradient of an
+embedding, which starts with zeros, adds to that of a head that shares its weights, in f16.
+
 Sums for a handful of places (embeddings of token types) are reductions of what each of them is named for.
 Along an axis, where each column has indices of its own, a workgroup keeps some columns in shared memory and writes or
 combines the updates there (``xt.combine_columns``).
@@ -20,15 +23,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import same_dims
+from xcc.dialects.xt.positions import HALVES
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt.graph.op_graph import IN_PLACE
-from xcc.passes.xt.graph.rewrite import dim_bounds, name_of, rewrite
+from xcc.passes.xt.graph.rewrite import apply_rules, dim_bounds, name_of, producer, rewrite, users_of
 from xcc.passes.xt.sizes.counted import MOST, require_countable
+from xcc.passes.xt.xt_simplify import splat
 from xcc.symbolic import Dim, product
 from xcc.targets.base import Chip
 
@@ -62,6 +70,55 @@ class ScatterPlaces(Pass):
             return made
 
         rewrite(module, dict.fromkeys(("scatter_nd", "scatter_elements"), gathered))
+        apply_rules(module, {"add": [_begun_with], "convert": [_rounded_once], "combine_segments": [_one_number]})
+
+
+def _begun_with(op: Operation) -> Value | None:
+    """y + the sums of updates, begun with zeros: begun with y."""
+    for y, sums in (op.operands, list(op.operands)[::-1]):
+        made = _combining(sums)
+        if made is not None and _number_of(made.operands[0]) == 0 and xt.attrs_of(made).reduction == "add" \
+                and xt.shape_of(y) == xt.shape_of(sums):
+            return xt.combine_segments(y, *list(made.operands)[1:], reduction="add")
+    return None
+
+
+def _rounded_once(op: Operation) -> Value | None:
+    """What was widened to be combined, or is one number, is combined as it is: in f32, and rounded once."""
+    made, dtype = _combining(op.operands[0]), xt.attrs_of(op).dtype
+    if made is None or dtype not in HALVES or xt.TensorType.of(op.operands[0]).dtype != "f32":
+        return None
+    x, *rest = made.operands
+    widened, number = producer(x, "convert"), _number_of(x)
+    if widened is not None and xt.TensorType.of(widened.operands[0]).dtype == dtype:
+        x = widened.operands[0]
+    elif number == 0:
+        x = xt.constant(np.zeros((1, 1)), dtype=dtype)
+    else:
+        return None
+    return xt.combine_segments(x, *rest, reduction=xt.attrs_of(made).reduction)
+
+
+def _one_number(op: Operation) -> Value | None:
+    """A start that is one number everywhere is read from one element."""
+    x, *rest = op.operands
+    if tuple(xt.shape_of(x)) == (1, 1) or (number := _number_of(x)) is None:
+        return None
+    first = xt.constant(np.full((1, 1), number), dtype=xt.TensorType.of(x).dtype)
+    return xt.combine_segments(first, *rest, reduction=xt.attrs_of(op).reduction)
+
+
+def _combining(value: Value) -> Operation | None:
+    """The combine_segments that makes `value` for one reader."""
+    made = producer(value, "combine_segments")
+    return made if made is not None and len(users_of(value)) == 1 else None
+
+
+def _number_of(value: Value) -> Any:
+    """The number that all elements of `value` have, or None."""
+    while (made := producer(value)) is not None and name_of(made) in ("broadcast", "reshape"):
+        value = made.operands[0]
+    return splat(value)
 
 
 def _counted(op: Operation) -> list[Dim]:
@@ -166,10 +223,13 @@ def _combined(op: Operation, keys: Value, places: Dim, width: Dim) -> Value:
     x, _, updates = op.operands
     count = xt.shape_of(keys)[0]
     keys, order = xt.sort(xt.convert(keys, dtype="i32"), axis=0)
-    out = xt.combine_segments(xt.reshape(x, shape=(places, width)), xt.segment_starts(keys, count=(places,)),
-                              order, xt.reshape(updates, shape=(count, width)),
-                              reduction=xt.attrs_of(op).reduction)
-    return xt.reshape(out, shape=xt.shape_of(x))
+    out = xt.combine_segments(_shaped(x, (places, width)), xt.segment_starts(keys, count=(places,)), order,
+                              _shaped(updates, (count, width)), reduction=xt.attrs_of(op).reduction)
+    return _shaped(out, xt.shape_of(x))
+
+
+def _shaped(value: Value, shape: tuple[Dim, ...]) -> Value:
+    return value if xt.shape_of(value) == shape else xt.reshape(value, shape=shape)
 
 
 def _some(*shapes: Sequence[Dim]) -> bool:

@@ -24,10 +24,11 @@ from xcc._mlir import Module, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import MESH, mesh_attribute
+from xcc.dialects.xt.reading import block_results
 from xcc.dialects.xt.types import TensorType
 from xcc.dialects.xt.updates import STATE
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.host.placement.places import main_of, terminator
+from xcc.passes.host.placement.places import main_of
 from xcc.passes.xt.graph.rewrite import dim_bounds, erase_dead
 from xcc.passes.xt.sharding.batch import spread_batch
 from xcc.passes.xt.sharding.caches import caches
@@ -108,7 +109,7 @@ class _Axis:
 
     def run(self) -> AxisReport:
         report = self._cut() if self.mover.axis == STAGES else self._divide()
-        returned = [v.type for v in terminator(self.block)]
+        returned = [v.type for v in block_results(self.block)]
         kind = ir.FunctionType.get([v.type for v in self.block.arguments], returned)
         self.main.attributes["function_type"] = ir.TypeAttr.get(kind)
         erase_dead(self.module)

@@ -20,7 +20,7 @@ from xcc.passes.xt.graph.rewrite import at, is_stored, name_of, replace, walk_op
 from xcc.symbolic import Dim
 
 TILE = 64
-FEW_ROWS, FEW_COLUMNS = 16, 32      # of a tile that copies what a product of few rows reads, far ahead
+FEW_COLUMNS = 32    # of a tile of the chip's least `streamed_rows`
 WIDE = 128          # sides of a tile of a long sum with many results
 MOST = 16           # parts of a sum, or as many as have LONG terms each
 LONG = 1024
@@ -112,7 +112,7 @@ class SplitContractions(Pass):
             return
         parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
             [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores,
-            p.m <= FEW_ROWS and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies)
+            p.m <= min(ctx.chip.streamed_rows, default=0) and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies)
         if parts not in p.choices():
             return
         a = xt.attrs_of(op)

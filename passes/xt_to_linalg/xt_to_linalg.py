@@ -11,6 +11,7 @@ from xcc._mlir import Block, Module, Operation, Type, Value, arith_d, func_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.dialects.xt.base import dims_attr, element_type_of, shape_of
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.graph.memory_uses import constant_starts
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.dims import DimEmitter
@@ -58,7 +59,8 @@ def convert_kernel(old: Operation, threads: bool = False) -> Operation:
 def _has_loops(op: Operation) -> bool:
     """Whether a kernel of `op` alone is a loop kernel or a tile program; some ops are so in place only."""
     name = op.name.split(".", 1)[-1]
-    return name in TILES or name in LOOPS and (name not in CONVERTERS or IN_PLACE in op.attributes)
+    return name in TILES or name in LOOPS and (name not in CONVERTERS or IN_PLACE in op.attributes
+                                               and not constant_starts(op))
 
 
 Kind = tuple[tuple[Dim, ...], Any]

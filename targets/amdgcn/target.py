@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.amdgcn.chip import chips, default_chip
-from xcc.targets.amdgcn.link import link
 from xcc.targets.base import Target
 from xcc.targets.folders import deferred
+from xcc.targets.kernel_binary import kernel_files
 
 TARGET = Target(
-    name="amdgcn", chips=chips, default_chip=default_chip, link=link,
+    name="amdgcn", chips=chips, default_chip=default_chip, link=kernel_files,
     pipeline=deferred("amdgcn", "pipeline", "pipeline"), tile_stages=deferred("amdgcn", "pipeline", "tile_stages"),
     emit_kernel=deferred("amdgcn", "emit", "emit_kernel"),
     formats=("asm", "hsaco"), code_file=deferred("amdgcn", "emit", "code_file"), fewer_registers=(224, 192, 160, 112),

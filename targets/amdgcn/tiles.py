@@ -106,10 +106,9 @@ def needed_registers(t: MatrixTile, size: int, simt: bool, chip: Chip,
     return _registers(t, size, simt, chip, steps, PIECES, operands or (Loaded.of(size),) * 2)
 
 
-def predicted_registers(t: MatrixTile, size: int, simt: bool, chip: Chip, epilogue: bool = False) -> int:
+def predicted_registers(t: MatrixTile, size: int, simt: bool, chip: Chip) -> int:
     """Vector registers of a thread in assembled code: on RDNA too, where there is room, fragments are read ahead."""
-    return min(REGISTERS, _registers(t, size, simt, chip, min(2, _instructions(t, size)), PIECES if epilogue else 0,
-                                     (Loaded.of(size),) * 2))
+    return min(REGISTERS, _registers(t, size, simt, chip, min(2, _instructions(t, size)), 0, (Loaded.of(size),) * 2))
 
 
 def _instructions(t: MatrixTile, size: int) -> int:

@@ -25,6 +25,7 @@ class NvidiaChip(Chip):
     instruction_tables = ("xcc.passes.gpu.vendor.fragments_nvidia",)
     primitives = "xcc.targets.nvptx.primitives"
     tiles = "xcc.targets.nvptx.tiles"
+    streamed_rows = (16, 32)
     maps_peers: ClassVar[bool] = True
     intrinsics: ClassVar[Mapping[str, str]] = {
         "exp2": "nvvm.ex2.approx.ftz.*", "reciprocal": "nvvm.rcp.approx.ftz.f", "rsqrt": "nvvm.rsqrt.approx.f"}

@@ -9,13 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from xcc import symbolic
 from xcc._mlir import Module, Operation, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.options import CompileOptions
-from xcc.passes.gpu.early_launch import EARLY
-from xcc.targets.base import Chip, KernelBinary, KernelLaunch
-from xcc.targets.gpu_module import scratch_bytes
+from xcc.targets.base import Chip, KernelBinary
+from xcc.targets.gpu_module import flat_module, kernel_functions, kernel_launches, scratch_bytes
 from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
 from xcc.targets.nvptx.packed_adds import without_packed_adds
 from xcc.targets.nvptx.ptxas import find_ptxas
@@ -28,27 +26,18 @@ DEVICE_ATTRIBUTES = ("gpu.", "xcc.", "xt.")
 
 def emit_kernel(module: Module, chip: Chip, options: CompileOptions | None = None) -> KernelBinary:
     """PTX, or a cubin with its report of registers and spills where ptxas is found, of one kernel's functions."""
-    launches = []
-    symbols: list[str] = []
-    functions = kernels_of(module)
-    for kernel in functions:
-        a = kernel.operation.attributes
-        block = tuple(ir.DenseI32ArrayAttr(a["nvvm.maxntid"]))
-        launches.append(KernelLaunch(
-            entry=ir.StringAttr(a["sym_name"]).value, grid=(symbolic.parse(a["xcc.grid"].value), 1, 1),
-            block=block, shared_bytes=a["xcc.shared_bytes"].value, early=EARLY in a))
-        symbols.append(launches[-1].entry)
+    launches = kernel_launches(module)
     if not launches:
         raise CompilerBug("the module has no kernel to emit")
-    ptx, scratch = ptx_of(module, chip), scratch_bytes(functions[0].operation)
+    name, scratch = launches[0].entry, scratch_bytes(kernel_functions(module)[0])
+    ptx = ptx_of(module, chip)
     code = options.option("code") if options is not None else ""
     if code == "cubin" and find_ptxas() is None:
         raise UserError("--target=nvptx,code=cubin needs ptxas, on PATH or of the wheel nvidia-cuda-nvcc")
     if code == "ptx" or find_ptxas() is None:
-        return KernelBinary(name=symbols[0], format="ptx", blob=ptx.encode(), launches=tuple(launches),
-                            scratch=scratch)
+        return KernelBinary(name=name, format="ptx", blob=ptx.encode(), launches=launches, scratch=scratch)
     cubin, report = assemble(ptx, chip.name)
-    return KernelBinary(name=symbols[0], format="cubin", blob=cubin, launches=tuple(launches), scratch=scratch,
+    return KernelBinary(name=name, format="cubin", blob=cubin, launches=launches, scratch=scratch,
                         report=tuple(report.items()), portable=b"" if code == "cubin" else ptx.encode())
 
 
@@ -62,34 +51,20 @@ def code_file(text: str, chip: Chip, kind: str) -> bytes:
     return assemble(ptx, chip.name)[0]
 
 
-def kernels_of(module: Module) -> list[Operation]:
-    """The kernel functions, in launch order."""
-    found = []
-    for op in module.body.operations:
-        if op.operation.name == "gpu.module":
-            found += [f for f in op.regions[0].blocks[0].operations
-                      if f.operation.name == "llvm.func" and "nvvm.kernel" in f.operation.attributes]
-    return found
-
-
 def device_module(module: Module) -> Module:
     """A plain module of the gpu.modules' content, as LLVM translation wants it."""
-    with module.context, ir.Location.unknown():
-        flat = ir.Module.create()
-        for outer in module.body.operations:
-            if outer.operation.name != "gpu.module":
-                continue
-            for op in outer.regions[0].blocks[0].operations:
-                if op.operation.name == "llvm.func":
-                    _check_device_function(op)
-                copy = op.operation.clone(ip=ir.InsertionPoint(flat.body))
-                for name in list(copy.attributes):
-                    if name.startswith(DEVICE_ATTRIBUTES):
-                        del copy.attributes[name]
-                if copy.name == "llvm.mlir.global" and "dynamic_shmem" in str(copy.attributes["sym_name"]):
-                    copy.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
-                    copy.attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), SHARED_ALIGNMENT)
-        return flat
+    flat = flat_module(module)
+    with flat.context:
+        for op in (o.operation for o in flat.body.operations):
+            if op.name == "llvm.func":
+                _check_device_function(op)
+            for name in list(op.attributes):
+                if name.startswith(DEVICE_ATTRIBUTES):
+                    del op.attributes[name]
+            if op.name == "llvm.mlir.global" and "dynamic_shmem" in str(op.attributes["sym_name"]):
+                op.attributes["linkage"] = ir.Attribute.parse("#llvm.linkage<external>")
+                op.attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), SHARED_ALIGNMENT)
+    return flat
 
 
 def _check_device_function(op: Operation) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.base import Target
 from xcc.targets.folders import deferred
+from xcc.targets.kernel_binary import kernel_files
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.driver import default_chip
-from xcc.targets.nvptx.link import link
 
 
 def _tools() -> str:
@@ -18,7 +18,7 @@ def _tools() -> str:
 
 
 TARGET = Target(
-    name="nvptx", chips=chips, default_chip=default_chip, link=link,
+    name="nvptx", chips=chips, default_chip=default_chip, link=kernel_files,
     pipeline=deferred("nvptx", "pipeline", "pipeline"), tile_stages=deferred("nvptx", "pipeline", "tile_stages"),
     emit_kernel=deferred("nvptx", "emit", "emit_kernel"),
     code_file=deferred("nvptx", "emit", "code_file"),

@@ -16,7 +16,6 @@ from xcc.targets.gpu_operands import Loaded
 
 __all__ = ["candidates", "fma_seconds", "matrix_tile", "streamed_seconds"]
 
-FEW_ROWS = (16, 32)     # of a product whose matrix is read once
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 LATENCY = 0.8e-6        # of a copy from the L2 cache, where two steps of the stages are being computed or freed
 ELEMENTS = 16384        # results whose epilogue takes START_SECONDS
@@ -55,7 +54,7 @@ def _streaming(rows: int, size: int, chip: Chip) -> list[MatrixTile]:
     """Tiles of all `rows` of a product whose matrix is read once, which copy far ahead."""
     k = 64 // size
     return _shallower([*(MatrixTile(rows, n, 4 * k, 128, 4) for n in (32, 64)), MatrixTile(rows, 128, 2 * k, 128, 6),
-                       *([MatrixTile(rows, 32, 8 * k, 128, 4)] if rows == FEW_ROWS[0] else [])], size, chip)
+                       *([MatrixTile(rows, 32, 8 * k, 128, 4)] if rows == chip.streamed_rows[0] else [])], size, chip)
 
 
 def _shallower(tiles: list[MatrixTile], size: int, chip: Chip) -> list[MatrixTile]:
@@ -77,7 +76,7 @@ def _group(m: int, n: int, chip: Chip) -> int:
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
                 _operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True) -> MatrixTile:
     """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
-    rows = next((r for r in FEW_ROWS if m <= r and not simt), 0)
+    rows = next((r for r in chip.streamed_rows if m <= r and not simt), 0)
     if rows:
         return min(_streaming(rows, size, chip),
                    key=lambda t: (streamed_seconds(t, n, k, batch, size, chip), t.n * t.k * t.stages))

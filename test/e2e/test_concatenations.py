@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from compiled import check, compare, compiled, examples, filled, module_of
+import pytest
+from compiled import behind_poison, check, compare, compiled, examples, filled, module_of, on_chip
 from hypothesis import given
 from hypothesis import strategies as st
 
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
+from xcc.runtime.program import Launch
 from xcc.symbolic import sym
 
 PARTS = st.lists(st.sampled_from([1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 47, 48, 64, 100]), min_size=2, max_size=5)
@@ -65,3 +67,34 @@ def test_parts_of_open_rows(data: Any) -> None:
         got = model.run({f"x{i}": a for i, a in enumerate(arrays)})
         for mine, wanted in zip(got.values(), interpret(module, arrays), strict=True):
             compare(mine, np.asarray(wanted))
+
+
+@pytest.mark.parametrize(("dtype", "axis", "shape", "columns"), [
+    ("f16", 1, (16, 24), (64, 128)), ("f32", 1, (sym("n"), 40), (96, 32)), ("f16", 2, (3, sym("n"), 16), (128, 64)),
+    ("f32", 0, (64, 48), (32, 32)), ("f16", 1, (1, 32, 24), (64, 64))])
+@pytest.mark.parametrize(("chip", "first"), [("sm_90a", True), ("gfx942", False)])
+def test_parts_that_their_kernels_store(chip: str, first: bool, dtype: str, axis: int, shape: tuple[Any, ...],
+                                        columns: tuple[int, int]) -> None:
+    """Two products, or one behind an input, whose kernel has another result."""
+    inputs = [shape, (shape[-1], columns[0]), (shape[-1], columns[1])] if first else \
+        [shape, (shape[-1], columns[0]), (*shape[:-1], columns[1])]
+
+    def body(x: Any, w: Any, z: Any) -> Any:
+        product = xt.dot_general(x, w, lhs_contract=[len(shape) - 1], rhs_contract=[0])
+        if first:
+            other = xt.dot_general(xt.softmax(x, axis=len(shape) - 1), z, lhs_contract=[len(shape) - 1],
+                                   rhs_contract=[0])
+            return xt.concatenate(product, other, axis=axis)
+        return xt.concatenate(z, product, axis=axis), xt.maximum(product, xt.constant(0, dtype))
+
+    module = module_of(body, [xt.TensorType(s, dtype) for s in inputs])
+    with on_chip(chip):
+        model = compiled(module)
+    launched = [s.kernel for s in model.artifact.program.body if isinstance(s, Launch)]
+    assert any("_placed" in kernel for kernel in launched), launched
+    for n in (1, 37):
+        given = [filled([d if isinstance(d, int) else n for d in s], dtype.replace("f", "float"), seed)
+                 for seed, s in enumerate(inputs)]
+        outputs = model.run({f"x{i}": behind_poison(a) for i, a in enumerate(given)})
+        for got, want in zip(outputs.values(), interpret(module, given), strict=True):
+            compare(got, want, 4.0)

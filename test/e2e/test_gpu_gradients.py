@@ -22,11 +22,28 @@ def test_gradients_of_filters(chip, kind, shape, outs, kernel, low, strides):
               filled(shape, kind), filled((shape[0], *outs), kind, 1))
 
 
-@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
-def test_gradients_of_depthwise_filters(chip):
+@pytest.mark.parametrize(("chip", "kind", "shape", "outs", "kernel", "low", "strides", "dilation"), [
+    ("sm_90a,cores=2", "float16", (3, 32, 9, 8), (5, 4), (3, 3), (1, 1), (2, 2), 1),
+    ("sm_90a,cores=2", "float16", (2, 32, 5, 19), (5, 19), (5, 5), (2, 2), (1, 1), 1),      # a line in two blocks
+    ("sm_80,cores=2", "float32", (2, 32, 9, 7), (7, 3), (2, 3), (0, 0), (1, 1), 2),
+    ("gfx942,cores=2", "float16", (3, 64, 9, 8), (5, 4), (3, 3), (1, 1), (2, 2), 1),
+    ("gfx942", "float16", (3, 24, 9, 8), (5, 4), (3, 3), (1, 1), (2, 2), 1)])       # too few lines for its cores
+def test_gradients_of_depthwise_filters(chip, kind, shape, outs, kernel, low, strides, dilation):
     with on_chip(chip):
-        check(lambda x, g: filter_gradient(x, g, (3, 3), (1, 1), (2, 2), (1, 1), 24),
-              filled((3, 24, 9, 8), "float16"), filled((3, 24, 5, 4), "float16", 1))
+        check(lambda x, g: filter_gradient(x, g, kernel, low, strides, (dilation, dilation), shape[1]),
+              filled(shape, kind), filled((*shape[:2], *outs), kind, 1))
+
+
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
+def test_gradients_of_a_head_of_odd_rows(chip):
+    """Of 73 words: their gradient is read through one copy, along its columns."""
+    def gradients(g, w, x):
+        rows = xt.reshape(g, shape=(128, 73))
+        return (xt.dot_general(g, w, lhs_contract=(2,), rhs_contract=(0,)),
+                xt.dot_general(rows, x, lhs_contract=(0,), rhs_contract=(0,)))
+
+    with on_chip(chip):
+        check(gradients, *(filled(s, "float16", n) for n, s in enumerate(((2, 64, 73), (73, 256), (128, 256)))))
 
 
 def test_gradients_of_norms_of_transposed_rows():
@@ -45,6 +62,18 @@ def test_gradients_of_few_embeddings():
     with on_chip("sm_80"):
         check(lambda x, i, u: xt.scatter_nd(x, i, u, reduction="add"), filled((3, 40), "float32"), places,
               filled((96, 40), "float32", 1))
+
+
+@pytest.mark.parametrize(("chip", "tied"), [("sm_90a", True), ("gfx942", False)])
+def test_gradients_of_embeddings_are_rounded_once(chip, tied):
+    """Sums for each of 40 places begin with zeros, or with the gradient of a head that shares the weights."""
+    def gradient(y, i, u):
+        zeros = xt.broadcast(xt.constant(0.0, dtype="f32"), shape=(40, 24))
+        sums = xt.convert(xt.scatter_nd(zeros, i, xt.convert(u, dtype="f32"), reduction="add"), dtype="f16")
+        return xt.add(y, sums) if tied else sums
+
+    with on_chip(chip):
+        check(gradient, filled((40, 24), "float16"), filled((96, 1), "int64") % 37, filled((96, 24), "float16", 1))
 
 
 @pytest.mark.parametrize(("chip", "rows", "keys", "heads", "causal"), [

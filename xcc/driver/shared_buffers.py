@@ -6,11 +6,11 @@ read is at the place of a write behind it, in the same loop and of the same widt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import Module, Operation, Value, ir
+from xcc.passes.walk import walk
 from xcc.passes.xt.fusion.shared_updates import SHARES
 
 __all__ = ["Wanted", "shared_buffers", "wanted_pairs"]
@@ -44,16 +44,8 @@ def wanted_pairs(module: Module) -> Wanted | None:
 
 def shared_buffers(module: Any, wanted: Wanted) -> tuple[tuple[int, int], ...]:
     """Those of the pairs that all functions of `module`, the compiled kernel, allow."""
-    functions = [op for op in _walk(module.body) if op.name in ("func.func", "gpu.func")]
+    functions = [op for op in walk(module.body) if op.name in ("func.func", "gpu.func")]
     return tuple((a, r) for a, r in wanted.pairs if all(_allows(f, a, wanted.inputs + r) for f in functions))
-
-
-def _walk(block: Any) -> Iterator[Any]:
-    for op in block.operations:
-        yield op.operation
-        for region in op.operation.regions:
-            for inner in region.blocks:
-                yield from _walk(inner)
 
 
 def _allows(function: Operation, source: int, target: int) -> bool:
@@ -61,7 +53,7 @@ def _allows(function: Operation, source: int, target: int) -> bool:
     reads, writes = (_accesses(block.arguments[n]) for n in (source, target))
     if not reads or not writes or {op.name for op in reads} & WRITES.keys() or {op.name for op in writes} & {*READS}:
         return False
-    order = {op: n for n, op in enumerate(_walk(block))}
+    order = {op: n for n, op in enumerate(walk(block))}
     places, written = _Places(), dict[Any, int]()
     for op in writes:
         place = places.of(op)

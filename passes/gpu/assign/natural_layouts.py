@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 
-from xcc._mlir import Operation, Value, ir, parent_op
+from xcc._mlir import Operation, Value, ir, maker, parent_op
 from xcc.passes.gpu.assign.operand_patch import patch
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import element_bytes, is_elementwise, is_vector, owner, shape_of, yielded
+from xcc.passes.gpu.layout.tile_ops import element_bytes, shape_of, yielded
 from xcc.passes.gpu.memory.access import Access, register_run
 from xcc.passes.gpu.thread.scan import scan_layout
 from xcc.passes.gpu.thread.sort import SORT, sorted_layout
+from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.targets.base import Chip
 
 __all__ = ["CONTRACTION", "NaturalLayouts", "scan_dim"]
@@ -27,7 +28,7 @@ class NaturalLayouts:
     coalesced form, other ops what their operands have."""
 
     def __init__(self, chip: Chip, threads: int, beside: int = 1) -> None:
-        """`beside`: neighbours along the last dim but one of what a thread reads (see GpuPart)."""
+        """`beside`: neighbours along the dims ahead of the last of what a thread reads (see GpuPart)."""
         self.chip, self.threads, self.beside = chip, threads, beside
         self.warps = threads // chip.warp
         self.known: dict[Value, Ranked] = {}
@@ -51,7 +52,7 @@ class NaturalLayouts:
         return max(found, key=lambda n: n[1]) if found else None
 
     def _natural(self, value: Value) -> Ranked | None:
-        op = owner(value)
+        op = maker(value)
         if op is None:
             parent = parent_op(value)
             if parent.name == "scf.while":
@@ -112,12 +113,12 @@ class NaturalLayouts:
     def coalesced(self, op: Operation) -> Layout:
         """The layout of a transfer op in which neighbouring threads have neighbours in memory."""
         access = Access(op, self.chip.vector_bytes)
-        size, order, width = math.prod(access.shape), access.order, 1
+        order, width = access.order, 1
         if order and access.dims[order[0]] == len(access.sizes) - 1:
-            width = min(access.aligned, access.shape[order[0]], max(1, size // self.threads))
+            width = min(access.aligned, access.shape[order[0]], self._width(access.shape))
             turned = patch(op.results[0], order[0], width, self.threads, self.chip) if op.results else None
             if turned is not None:
-                return blocked(access.shape, order, turned[0], self.chip.warp, self.warps, turned[1:])
+                return blocked(access.shape, order, turned[0], self.chip.warp, self.warps, [turned[1:]])
             if order[0] == len(order) - 1:
                 return blocked(access.shape, order, width, self.chip.warp, self.warps,
                                self._beside(access.shape, width))
@@ -126,15 +127,21 @@ class NaturalLayouts:
     def _rows_gathered(self, op: Operation, run: int) -> Layout:
         """The coalesced layout of a gather that reads `run` neighbours at once."""
         shape = shape_of(op.results[0])
-        width = min(run, max(1, math.prod(shape) // self.threads))
+        width = min(run, self._width(shape))
         return blocked(shape, list(reversed(range(len(shape)))), width, self.chip.warp, self.warps,
                        self._beside(shape, width))
 
-    def _beside(self, shape: tuple[int, ...], width: int) -> tuple[int, int]:
-        """The dim of a tile along which a thread holds neighbours besides `width` of the last, and how many."""
-        if len(shape) < 2:
-            return 0, 1
-        return len(shape) - 2, max(1, min(self.beside, shape[-2], math.prod(shape) // self.threads // width))
+    def _width(self, shape: tuple[int, ...]) -> int:
+        """Neighbours along the last dim that a thread can hold of a tile, beside those along others."""
+        return max(1, math.prod(shape) // self.threads // math.prod(n for _, n in self._beside(shape, 1)))
+
+    def _beside(self, shape: tuple[int, ...], width: int) -> list[tuple[int, int]]:
+        """The dims of a tile along which a thread holds neighbours besides `width` of the last, and how many."""
+        room, found = min(self.beside, math.prod(shape) // self.threads // width), []
+        for d in reversed(range(len(shape) - 1)):
+            found.append((d, max(1, min(room, shape[d]))))
+            room //= found[-1][1]
+        return found
 
     def scanned(self, op: Operation) -> Layout:
         """The layout of a scan's operand and result: whole words of neighbours along the scan, or those that a thread

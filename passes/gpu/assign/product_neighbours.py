@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import Operation, Value, ir, maker
 from xcc.passes.gpu.assign.natural_layouts import NaturalLayouts
 from xcc.passes.gpu.layout.contraction import HELD, RUN, SWAPPED, WARPS, Contraction
-from xcc.passes.gpu.layout.tile_ops import is_elementwise, is_vector, owner, yielded
+from xcc.passes.gpu.layout.tile_ops import yielded
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.targets.base import Chip
 
 __all__ = ["join_columns", "share_rows"]
@@ -50,7 +51,7 @@ def _product_behind(value: Value) -> Operation | None:
     seen: set[Operation] = set()
     todo = [value]
     while todo:
-        op = owner(todo.pop())
+        op = maker(todo.pop())
         if op is None or op in seen:
             continue
         seen.add(op)

@@ -6,10 +6,11 @@ again in the layout needed; others get a conversion, written as a cast of the ve
 
 from __future__ import annotations
 
-from xcc._mlir import InsertionPoint, Operation, Value, ir
+from xcc._mlir import InsertionPoint, Operation, Value, ir, maker
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_vector, owner, shape_of
+from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, shape_of
+from xcc.passes.shared.values import is_vector
 
 __all__ = ["Relayout", "free"]
 
@@ -30,7 +31,7 @@ class Relayout:
             return value
         key = (value, layout)
         if key not in self._cache:
-            op = owner(value)
+            op = maker(value)
             self._cache[key] = self._again(op, layout) if op is not None and free(op) else \
                 self._converted(value, layout)
         return self._cache[key]
@@ -60,7 +61,7 @@ class Relayout:
     def _converted(self, value: Value, layout: Layout) -> Value:
         if layout.shape != shape_of(value):
             raise CompilerBug(f"a layout of tile {layout.shape} is asked of a value of type {value.type}")
-        op = owner(value)
+        op = maker(value)
         place = _after(op) if op is not None else ir.InsertionPoint.at_block_begin(value.owner)
         with place:
             cast = ir.Operation.create(CONVERT, results=[value.type], operands=[value])
@@ -85,7 +86,7 @@ def free(op: Operation) -> bool:
     if not op.name.startswith("arith.") or op.name.startswith(("arith.div", "arith.rem")) \
             and not isinstance(ir.VectorType(op.results[0].type).element_type, ir.IndexType):
         return False
-    owners = [owner(v) for v in op.operands if is_vector(v)]
+    owners = [maker(v) for v in op.operands if is_vector(v)]
     return all(o is not None and _leafy(o) for o in owners)
 
 
@@ -95,8 +96,8 @@ def _leafy(op: Operation) -> bool:
         return True
     if op.name in VIEWS:
         source = op.operands[0]
-        maker = owner(source)
-        return not is_vector(source) or maker is not None and _leafy(maker)
+        origin = maker(source)
+        return not is_vector(source) or origin is not None and _leafy(origin)
     return free(op)
 
 

@@ -15,16 +15,10 @@ from xcc.passes.gpu.exchange.shared_memory import SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
 from xcc.passes.gpu.layout.forms import row_major
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.registers import (
-    from_registers,
-    memory_type,
-    register_vector,
-    registers_of,
-    select_registers,
-    to_memory,
-)
+from xcc.passes.gpu.layout.registers import from_registers, memory_type, registers_of, select_registers, to_memory
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.ldmatrix import loads_matrices
+from xcc.passes.shared.values import vec
 from xcc.targets.base import Chip
 
 __all__ = ["Exchange", "convert", "shuffle_xor"]
@@ -139,8 +133,8 @@ def _shuffled(code: ThreadCode, value: Value, source: Layout, target: Layout) ->
     registers = registers_of(value)
     i32 = ir.IntegerType.get_signless(32)
     if pairs:
-        pair = register_vector(2, element)
-        registers = [vector_d.extract(vector_d.bitcast(register_vector(1, i32), from_registers(registers[r:r + 2])),
+        pair = vec(2, element)
+        registers = [vector_d.extract(vector_d.bitcast(vec(1, i32), from_registers(registers[r:r + 2])),
                                       [], [0]) for r in range(0, len(registers), 2)]
 
     def shuffle(scalar: Value, mask: int | None, lane: Value | None) -> Value:

@@ -17,16 +17,9 @@ from xcc._mlir import Value, arith_d, ir, scf_d
 from xcc.passes.gpu.exchange.shared_layout import best_memory
 from xcc.passes.gpu.exchange.shared_memory import SharedMemory
 from xcc.passes.gpu.layout.linear import Layout, bits, log2
-from xcc.passes.gpu.layout.registers import (
-    from_memory,
-    from_registers,
-    guarded,
-    index,
-    memory_type,
-    registers_of,
-    to_memory,
-)
+from xcc.passes.gpu.layout.registers import from_memory, from_registers, guarded, memory_type, registers_of, to_memory
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.shared.values import index
 
 __all__ = ["convert_in_pieces", "part_functions"]
 

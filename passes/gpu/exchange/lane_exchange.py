@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Value, arith_d, gpu_d, ir
 from xcc.passes.gpu.layout.linear import Layout, bits
+from xcc.passes.shared.values import index
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.exchange.thread_code import ThreadCode
@@ -71,23 +72,19 @@ def _swapped(code: ThreadCode, values: list[Value], by_bit: tuple[int, ...]) -> 
     """values[r ^ what the set bits of this lane say]."""
     for i, other in enumerate(by_bit):
         if other:
-            test = arith_d.cmpi(arith_d.CmpIPredicate.ne, arith_d.andi(code.lane, _index(1 << i)), _index(0))
+            test = arith_d.cmpi(arith_d.CmpIPredicate.ne, arith_d.andi(code.lane, index(1 << i)), index(0))
             values = [arith_d.select(test, values[r ^ other], v) for r, v in enumerate(values)]
     return values
 
 
 def _lane(code: ThreadCode, by_bit: tuple[int, ...], first: int) -> Value:
     """The number of the lane to read, as i32."""
-    total = _index(first)
+    total = index(first)
     for i, other in enumerate(by_bit):
         if other:
-            bit = arith_d.andi(arith_d.shrui(code.lane, _index(i)), _index(1))
-            total = arith_d.xori(total, arith_d.muli(bit, _index(other)))
+            bit = arith_d.andi(arith_d.shrui(code.lane, index(i)), index(1))
+            total = arith_d.xori(total, arith_d.muli(bit, index(other)))
     return arith_d.index_cast(ir.IntegerType.get_signless(32), total)
-
-
-def _index(value: int) -> Value:
-    return arith_d.constant(ir.IndexType.get(), value)
 
 
 def emit_shuffle(warp: int, value: Value, mask: int | None, lane: Value | None) -> Value:

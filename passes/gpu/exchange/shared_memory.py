@@ -13,15 +13,14 @@ from xcc.passes.gpu.layout.registers import (
     from_memory,
     from_registers,
     guarded,
-    index,
     memory_type,
     register_groups,
-    register_vector,
     registers_of,
     select_registers,
 )
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.ldmatrix import ROW, loads_matrices, matrix_load
+from xcc.passes.shared.values import index, vec
 
 __all__ = ["ANYTHING", "TURNS_BYTES", "SharedMemory"]
 
@@ -149,7 +148,7 @@ class SharedMemory:
         pieces = []
         groups = register_groups(offsets.registers, run)
         for group in groups:
-            pieces.append(vector_d.load(register_vector(width, element_type), buffer,
+            pieces.append(vector_d.load(vec(width, element_type), buffer,
                                         [self.code.offset_of(offsets, group[0], fixed, start, turn)],
                                         alignment=width * size))
         if len(groups) == 1 and groups[0] == list(range(offsets.registers)):

@@ -9,7 +9,7 @@ from typing import Any
 from xcc._mlir import Block, InsertionPoint, Value, arith_d, gpu_d, ir
 from xcc.passes.gpu.exchange.lane_exchange import emit_shuffle
 from xcc.passes.gpu.layout.linear import Layout, bits
-from xcc.passes.gpu.layout.registers import index
+from xcc.passes.shared.values import index
 from xcc.targets.base import Chip
 
 __all__ = ["ThreadCode", "Turn"]

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import Block, Operation, Value, arith_d, ir, memref_d, parent_op
+from xcc._mlir import Block, Operation, Value, arith_d, ir, maker, memref_d, parent_op
 from xcc.passes.gpu.index.upper_bounds import largest
-from xcc.passes.gpu.layout.registers import index
-from xcc.passes.gpu.layout.tile_ops import constant, element_bytes, owner
+from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import index
 
 __all__ = ["ACCESSES", "LIMIT", "WAVE", "Address", "LanePart", "address_of", "is_memory_access", "lane_terms",
            "linear_terms", "same_in_workgroup"]
@@ -108,11 +109,11 @@ def address_of(op: Operation, entry: Block, known: dict[Any, int]) -> Address | 
     """
     memref = _memref(op)
     root = memref
-    while (maker := owner(root)) is not None and maker.name in VIEWS:
+    while (origin := maker(root)) is not None and origin.name in VIEWS:
         if not _contiguous(root):
             return None
-        root = maker.operands[0]
-    if maker is not None or root.owner != entry or not _contiguous(memref):
+        root = origin.operands[0]
+    if origin is not None or root.owner != entry or not _contiguous(memref):
         return None
     t = ir.MemRefType(memref.type)
     indices = list(op.operands)[2 if op.name.endswith(".store") else 1:]
@@ -197,21 +198,21 @@ def _contiguous(memref: Value) -> bool:
 
 def _linear(value: Value, factor: int, terms: Terms) -> None:
     """Adds `factor * value` to `terms`, sums and constant factors taken apart."""
-    fixed = constant(value)
+    fixed = int_constant(value)
     if fixed is not None:
         terms[None] = terms.get(None, 0) + factor * fixed
         return
-    op = owner(value)
+    op = maker(value)
     if op is not None and op.name == "arith.addi":
         _linear(op.operands[0], factor, terms)
         _linear(op.operands[1], factor, terms)
     elif op is not None and op.name == "arith.subi":
         _linear(op.operands[0], factor, terms)
         _linear(op.operands[1], -factor, terms)
-    elif op is not None and op.name == "arith.muli" and constant(op.operands[1]) is not None:
-        _linear(op.operands[0], factor * (constant(op.operands[1]) or 0), terms)
-    elif op is not None and op.name == "arith.muli" and constant(op.operands[0]) is not None:
-        _linear(op.operands[1], factor * (constant(op.operands[0]) or 0), terms)
+    elif op is not None and op.name == "arith.muli" and int_constant(op.operands[1]) is not None:
+        _linear(op.operands[0], factor * (int_constant(op.operands[1]) or 0), terms)
+    elif op is not None and op.name == "arith.muli" and int_constant(op.operands[0]) is not None:
+        _linear(op.operands[1], factor * (int_constant(op.operands[0]) or 0), terms)
     elif op is not None and op.name == "arith.index_cast" and str(op.operands[0].type) in ("i32", "index"):
         _linear(op.operands[0], factor, terms)      # of narrow-indices: nothing in it passes 32 bits
     else:
@@ -222,7 +223,7 @@ def _by_lane(value: Value, known: dict[Any, int]) -> bool:
     """Whether threads of a workgroup may hold different values."""
     key = "lane", value
     if key not in known:
-        op = owner(value)
+        op = maker(value)
         if op is None:
             parent = parent_op(value)
             known[key] = parent.name == "scf.for" and (
@@ -238,10 +239,10 @@ def _by_lane(value: Value, known: dict[Any, int]) -> bool:
 
 def _of_wave(op: Operation, lanes: int) -> bool:
     """Whether `op` gives the number of a thread without its lane, for waves of `lanes`; False without any."""
-    by = constant(op.operands[1]) if lanes and op.name in ("arith.shrui", "arith.divui", "arith.andi") else None
-    source = owner(op.operands[0]) if by is not None else None
+    by = int_constant(op.operands[1]) if lanes and op.name in ("arith.shrui", "arith.divui", "arith.andi") else None
+    source = maker(op.operands[0]) if by is not None else None
     while source is not None and source.name in ("arith.index_cast", "arith.index_castui"):
-        source = owner(source.operands[0])
+        source = maker(source.operands[0])
     if by is None or source is None or source.name != "gpu.thread_id":
         return False
     return 1 << by >= lanes if op.name == "arith.shrui" else by % lanes == 0 and by > 0

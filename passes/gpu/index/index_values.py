@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Operation, Value, ir, parent_op
+from xcc._mlir import Operation, Value, ir, maker, parent_op
 from xcc.diagnostics import CompilerBug
-from xcc.passes.gpu.layout.tile_ops import constant, owner
+from xcc.passes.shared.patterns import int_constant
 from xcc.symbolic import Dim
 
 __all__ = ["MAX_DIVISOR", "divisor", "forall_bounds", "kernel_symbols", "symbolic_value"]
@@ -19,10 +19,10 @@ MAX_DIVISOR = 1 << 20
 
 def divisor(value: Value) -> int:
     """A power of two or multiple known to divide an index value; 1 when nothing is known."""
-    fixed = constant(value)
+    fixed = int_constant(value)
     if fixed is not None:
         return abs(fixed) if fixed else MAX_DIVISOR
-    op = owner(value)
+    op = maker(value)
     if op is None:
         return _induction_divisor(value)
     if op.name == "arith.muli":
@@ -34,8 +34,6 @@ def divisor(value: Value) -> int:
         return math.gcd(divisor(op.operands[1]), divisor(op.operands[2]))
     if op.name in ("arith.index_cast", "arith.extsi", "arith.extui"):
         return divisor(op.operands[0])
-    if op.name == "affine.apply":
-        return _affine_divisor(op)
     return 1
 
 
@@ -51,25 +49,6 @@ def _induction_divisor(value: Value) -> int:
             return math.gcd(*(abs(b) if isinstance(b, int) and b else MAX_DIVISOR if isinstance(b, int) else divisor(b)
                               for b in (lower[number], step[number])))
     return 1
-
-
-def _affine_divisor(op: Operation) -> int:
-    amap = op.attributes["map"].value
-
-    def visit(e: Any) -> int:
-        if isinstance(e, ir.AffineConstantExpr):
-            return abs(e.value) or MAX_DIVISOR
-        if isinstance(e, ir.AffineDimExpr):
-            return divisor(op.operands[e.position])
-        if isinstance(e, ir.AffineSymbolExpr):
-            return divisor(op.operands[amap.n_dims + e.position])
-        if isinstance(e, ir.AffineAddExpr):
-            return math.gcd(visit(e.lhs), visit(e.rhs))
-        if isinstance(e, ir.AffineMulExpr):
-            return min(visit(e.lhs) * visit(e.rhs), MAX_DIVISOR)
-        return 1
-
-    return visit(amap.results[0])
 
 
 def forall_bounds(op: Operation) -> tuple[list[int], list[Value | int], list[int]]:
@@ -97,10 +76,10 @@ def symbolic_value(value: Value | int, symbols: dict[Value, Dim]) -> Dim:
         return value
     if value in symbols:
         return symbols[value]
-    fixed = constant(value)
+    fixed = int_constant(value)
     if fixed is not None:
         return fixed
-    op = owner(value)
+    op = maker(value)
     if op is not None and op.name in _BINARY:
         result: Dim = _BINARY[op.name](symbolic_value(op.operands[0], symbols),
                                        symbolic_value(op.operands[1], symbols))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Operation, Value, arith_d, ir, maker
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
-from xcc.passes.gpu.layout.tile_ops import element_bytes, owner, splat
+from xcc.passes.gpu.layout.tile_ops import element_bytes, splat
 
 __all__ = ["elements_divisor", "gather_run", "line_below", "line_of", "same_along", "scalar_of", "step_along"]
 
@@ -31,7 +31,7 @@ def step_along(value: Value, width: int) -> tuple[int, int] | None:
     fixed = splat(value)
     if fixed is not None:
         return 0, abs(fixed) or MAX_DIVISOR
-    op = owner(value)
+    op = maker(value)
     if op is None:
         return None
     if op.name == "vector.step":
@@ -102,24 +102,24 @@ def line_of(value: Value) -> tuple[Value | None, int] | None:
 
 def _shaped(value: Value) -> Operation | None:
     """What `value` is, but for its shape."""
-    op = owner(value)
+    op = maker(value)
     while op is not None and op.name in _SHAPES:
-        op = owner(op.operands[0])
+        op = maker(op.operands[0])
     return op
 
 
 def scalar_of(value: Value) -> Value | None:
     """The scalar that all elements of `value` are; None where there is none."""
-    op = owner(value)
+    op = maker(value)
     while op is not None and op.name in _SHAPES:
         value = op.operands[0]
-        op = owner(value)
+        op = maker(value)
     return None if isinstance(value.type, ir.VectorType) else value
 
 
 def _lanes_divisor(value: Value) -> int:
     """A divisor of all elements of a vector whose last dim has one element."""
-    op = owner(value)
+    op = maker(value)
     if op is not None and op.name in ("vector.shape_cast", "vector.broadcast"):
         source = op.operands[0]
         return divisor(source) if not isinstance(source.type, ir.VectorType) else elements_divisor(source)
@@ -131,7 +131,7 @@ def elements_divisor(value: Value) -> int:
     fixed = splat(value)
     if fixed is not None:
         return abs(fixed) or MAX_DIVISOR
-    op = owner(value)
+    op = maker(value)
     if op is None:
         return 1
     if not isinstance(value.type, ir.VectorType):
@@ -149,7 +149,7 @@ def elements_divisor(value: Value) -> int:
 
 def same_along(mask: Value, width: int) -> bool:
     """Whether every aligned run of `width` elements along the mask's last dim is all on or all off."""
-    op = owner(mask)
+    op = maker(mask)
     if _last(mask) == 1:
         return True
     if op is None:

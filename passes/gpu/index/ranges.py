@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 from xcc._mlir import Operation, ir
-from xcc.passes.gpu.layout.tile_ops import constant
+from xcc.passes.shared.patterns import int_constant
 
 __all__ = ["Range", "range_of"]
 
@@ -24,7 +24,7 @@ def range_of(op: Operation, given: Sequence[Range]) -> Range | None:
     """The range of the result of an operation whose index operands have the ranges `given`; None where not known."""
     name = op.name
     if name == "arith.constant":
-        fixed = constant(op.results[0])
+        fixed = int_constant(op.results[0])
         if fixed is not None:
             return fixed, fixed
         numbers = list(ir.DenseIntElementsAttr(op.attributes["value"]))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import Operation, Value, ir, maker
 from xcc.passes.gpu.index.ranges import range_of
-from xcc.passes.gpu.layout.tile_ops import constant, owner
+from xcc.passes.shared.patterns import int_constant
 
 __all__ = ["largest"]
 
@@ -30,10 +30,10 @@ def _last_block(op: Operation | None) -> int | None:
 
 
 def _largest(value: Value, known: dict[Any, int]) -> int | None:
-    fixed = constant(value)
+    fixed = int_constant(value)
     if fixed is not None:
         return fixed if fixed >= 0 else None
-    op = owner(value)
+    op = maker(value)
     if op is None:
         return None
     if op.name == "gpu.thread_id":
@@ -48,6 +48,6 @@ def _largest(value: Value, known: dict[Any, int]) -> int | None:
     sides = [largest(v, known) for v in values]
     if op.name == "arith.andi":
         return min((s for s in sides if s is not None), default=None)
-    spans = [(s if constant(v) is not None else 0, s) for v, s in zip(values, sides, strict=True) if s is not None]
+    spans = [(s if int_constant(v) is not None else 0, s) for v, s in zip(values, sides, strict=True) if s is not None]
     found = range_of(op, spans) if len(spans) == len(sides) else None
     return found[1] if found is not None and found[0] >= 0 else None

@@ -44,13 +44,13 @@ def swizzled(shape: Sequence[int], order: Sequence[int], vector: int, row_bytes_
 
 
 def blocked(shape: Sequence[int], order: Sequence[int], vector: int, warp: int, warps: int,
-            rows: tuple[int, int] = (0, 1)) -> Layout:
+            rows: Sequence[tuple[int, int]] = ()) -> Layout:
     """The coalesced layout: `order` lists the dims by distance in memory, nearest first.
 
     A thread holds `vector` neighbours, the lanes of a warp continue along the nearest dims, warps are spread over
     the farthest dims first (so that a row stays in one warp where the tile has rows enough), and registers repeat
     this over the rest of the tile. Threads that the tile cannot use hold copies. rows: (dim, count) of neighbours along
-    another dim that a thread holds beside the `vector` ones.
+    other dims that a thread holds beside the `vector` ones.
     """
     left = {d: log2(s) for d, s in enumerate(shape)}
     used = dict.fromkeys(left, 0)
@@ -66,8 +66,9 @@ def blocked(shape: Sequence[int], order: Sequence[int], vector: int, warp: int, 
     for _ in range(log2(vector)):
         if order and split[order[0]]:
             take("register", order[0], False)
-    for _ in range(log2(rows[1])):
-        take("register", rows[0], False)
+    for d, count in rows:
+        for _ in range(log2(count)):
+            take("register", d, False)
     for _ in range(log2(warp)):
         free = [d for d in order if split[d]]
         if free:

@@ -117,10 +117,6 @@ class Layout:
     def rank(self) -> int:
         return len(_reduce([c for _, _, c in self._columns]))
 
-    def is_surjective(self) -> bool:
-        """Whether every element of the tile is held somewhere."""
-        return self.rank == self.total_bits
-
     def is_injective(self) -> bool:
         """Whether no element is held twice."""
         return self.rank == len(self._columns)
@@ -140,47 +136,6 @@ class Layout:
             if self.size(f"dim{d}") != s:
                 raise ValueError(f"composition: dim{d} has {self.size(f'dim{d}')} values, the inner layout {s}")
         return Layout(self.shape, tuple((name, tuple(through(v) for v in vs)) for name, vs in inner.bases))
-
-    def inverse(self) -> Layout:
-        """A right inverse: from ``dim0``, ``dim1``, ... to this layout's inputs; ValueError unless surjective.
-
-        Where an element is held several times the copy with the lowest input bits is chosen.
-        """
-        names = self.inputs
-        pivots: list[tuple[int, int]] = []  # (reduced column, combination of input bits), by descending lead bit
-        for k, (_, _, column) in enumerate(self._columns):
-            combination = 1 << k
-            for c, m in pivots:
-                if column ^ c < column:
-                    column, combination = column ^ c, combination ^ m
-            if column:
-                pivots.append((column, combination))
-                pivots.sort(reverse=True)
-        if len(pivots) != self.total_bits:
-            raise ValueError("the layout does not cover its tile, so it has no inverse")
-        columns = self._columns
-
-        def solve(flat: int) -> Vector:
-            combination = 0
-            for c, m in pivots:
-                if flat ^ c < flat:
-                    flat, combination = flat ^ c, combination ^ m
-            out = dict.fromkeys(names, 0)
-            for k in bits(combination):
-                name, bit, _ = columns[k]
-                out[name] ^= 1 << bit
-            return tuple(out[n] for n in names)
-
-        bases = {f"dim{d}": [solve(self.flatten(unit(len(self.shape), d, 1 << b))) for b in range(log2(s))]
-                 for d, s in enumerate(self.shape)}
-        return Layout.make([self.size(n) for n in names], bases)
-
-    def times(self, outer: Layout) -> Layout:
-        """The tile of this layout repeated by `outer`: shapes multiply, outer's bits follow this layout's bits."""
-        shape = tuple(a * b for a, b in zip(self.shape, outer.shape, strict=True))
-        names = dict.fromkeys(self.inputs + outer.inputs)
-        scaled = {n: [tuple(c * s for c, s in zip(v, self.shape, strict=True)) for v in outer.basis(n)] for n in names}
-        return Layout.make(shape, {n: [*self.basis(n), *scaled[n]] for n in names})
 
     def sliced(self, dims: Iterable[int]) -> Layout:
         """The layout of the tile with `dims` reduced away: lanes and warps along them hold copies, registers merge."""

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xcc._mlir import Type, Value, arith_d, ir, scf_d, vector_d
+from xcc._mlir import Type, Value, arith_d, ir, maker, scf_d, vector_d
 from xcc.passes.gpu.layout.linear import bits
+from xcc.passes.shared.values import vec
 
-__all__ = ["from_memory", "from_registers", "guarded", "index", "memory_type", "register_groups", "register_vector",
+__all__ = ["from_memory", "from_registers", "guarded", "memory_type", "register_groups",
            "registers_of", "select_registers", "to_memory"]
-
-
-def index(value: int) -> Value:
-    return arith_d.constant(ir.IndexType.get(), value)
-
-
-def register_vector(count: int, element_type: Type) -> Type:
-    return ir.VectorType.get([count], element_type)
 
 
 def registers_of(value: Value) -> list[Value]:
     """The scalars of a 1-D register vector."""
-    owner = value.owner
-    if not isinstance(owner, ir.Block) and owner.operation.name == "vector.from_elements":
-        return list(owner.operation.operands)
+    made = maker(value, "vector.from_elements")
+    if made is not None:
+        return list(made.operands)
     return [vector_d.extract(value, [], [i]) for i in range(ir.VectorType(value.type).shape[0])]
 
 
 def from_registers(scalars: Sequence[Value]) -> Value:
-    return vector_d.from_elements(register_vector(len(scalars), scalars[0].type), list(scalars))
+    return vector_d.from_elements(vec(len(scalars), scalars[0].type), list(scalars))
 
 
 def select_registers(value: Value, indices: Sequence[int]) -> Value:
@@ -36,10 +29,9 @@ def select_registers(value: Value, indices: Sequence[int]) -> Value:
     count = ir.VectorType(value.type).shape[0]
     if list(indices) == list(range(count)):
         return value
-    owner = value.owner
-    if not isinstance(owner, ir.Block) and owner.operation.name == "vector.from_elements":
-        operands = list(owner.operation.operands)
-        return from_registers([operands[i] for i in indices])
+    made = maker(value, "vector.from_elements")
+    if made is not None:
+        return from_registers([made.operands[i] for i in indices])
     return vector_d.shuffle(value, value, list(indices))
 
 
@@ -77,7 +69,7 @@ def to_memory(value: Value, stored: Type) -> Value:
     t = ir.VectorType(value.type)
     if t.element_type == stored:
         return value
-    out = register_vector(t.shape[0], stored)
+    out = vec(t.shape[0], stored)
     return arith_d.index_cast(out, value) if isinstance(t.element_type, ir.IndexType) else arith_d.extui(out, value)
 
 
@@ -85,5 +77,5 @@ def from_memory(value: Value, element_type: Type) -> Value:
     t = ir.VectorType(value.type)
     if t.element_type == element_type:
         return value
-    out = register_vector(t.shape[0], element_type)
+    out = vec(t.shape[0], element_type)
     return arith_d.index_cast(out, value) if isinstance(element_type, ir.IndexType) else arith_d.trunci(out, value)

@@ -8,7 +8,9 @@ from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import LAYOUT, config_int, is_vector, walk, words
+from xcc.passes.gpu.layout.tile_ops import LAYOUT, config_int, words
+from xcc.passes.shared.values import is_vector
+from xcc.passes.walk import walk
 from xcc.targets.base import Chip
 
 __all__ = ["TileKernel", "tile_kernels"]

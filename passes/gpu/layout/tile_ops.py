@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xcc._mlir import Block, Operation, Type, Value, ir
+from xcc._mlir import Block, Operation, Type, Value, ir, maker
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
 
-__all__ = ["CONVERT", "LAYOUT", "config_int", "constant", "element_bytes", "int_attribute", "is_elementwise",
-           "is_vector", "owner", "set_int", "shape_of", "splat", "step_of", "walk", "words", "yielded"]
+__all__ = ["CONVERT", "LAYOUT", "config_int", "element_bytes", "int_attribute", "set_int", "shape_of", "splat",
+           "step_of", "words", "yielded"]
 
 LAYOUT = "xcc.layout"       # of the vectors that an op gives, or that it stores
 CONVERT = "builtin.unrealized_conversion_cast"      # of a vector to its own type: to another layout
-
-
-def owner(value: Value) -> Operation | None:
-    """The operation that defines `value`, or None for a block argument."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 def step_of(value: Value, block: Block, fits: Callable[[Any], bool]) -> list[Operation] | None:
@@ -28,7 +23,7 @@ def step_of(value: Value, block: Block, fits: Callable[[Any], bool]) -> list[Ope
     todo = [value]
     while todo:
         v = todo.pop()
-        op = owner(v)
+        op = maker(v)
         if op is None:
             if v.owner == block and ir.BlockArgument(v).arg_number:
                 return None
@@ -42,19 +37,10 @@ def step_of(value: Value, block: Block, fits: Callable[[Any], bool]) -> list[Ope
     return [op.operation for op in block.operations if op.operation in needed]
 
 
-def constant(value: Value) -> int | None:
-    """The value of an integer or index constant."""
-    op = owner(value)
-    if op is None or op.name != "arith.constant":
-        return None
-    attr = op.attributes["value"]
-    return attr.value if isinstance(attr, ir.IntegerAttr) else None
-
-
 def splat(value: Value) -> int | None:
     """The number that a constant is, or that all elements of a constant vector are."""
-    op = owner(value)
-    if op is None or op.name != "arith.constant":
+    op = maker(value, "arith.constant")
+    if op is None:
         return None
     attr = op.attributes["value"]
     if isinstance(attr, ir.IntegerAttr):
@@ -84,14 +70,6 @@ def set_int(op: Operation, name: str, value: int) -> None:
     op.attributes[name] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
 
 
-def is_vector(value: Value) -> bool:
-    return isinstance(value.type, ir.VectorType)
-
-
-def is_elementwise(op: Operation) -> bool:
-    return op.name.startswith(("arith.", "math.")) and op.name != "arith.constant"
-
-
 def shape_of(value: Value) -> tuple[int, ...]:
     return tuple(ir.VectorType(value.type).shape)
 
@@ -107,17 +85,6 @@ def element_bytes(element_type: Type) -> int:
 def words(layout: Layout, value: Value) -> int:
     """Registers of 4 bytes that `value`, distributed by `layout`, takes in a thread."""
     return -(-layout.registers * element_bytes(ir.VectorType(value.type).element_type) // 4)
-
-
-def walk(block: Block) -> list[Operation]:
-    """All operations under `block`, outer before inner, in order."""
-    out: list[Operation] = []
-    for op in block.operations:
-        out.append(op.operation)
-        for region in op.operation.regions:
-            for inner in region.blocks:
-                out += walk(inner)
-    return out
 
 
 def yielded(op: Operation, i: int) -> Value:

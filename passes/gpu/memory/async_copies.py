@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Value, arith_d, ir
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.registers import guarded, index
+from xcc.passes.gpu.layout.registers import guarded
+from xcc.passes.shared.values import index
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Operation, Value, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import gather_run, same_along
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, register_vector, registers_of
+from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.memory.access import register_run
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, copy_async
 from xcc.passes.gpu.memory.transfers import Transfer
 from xcc.passes.shared.attributes import INSIDE
+from xcc.passes.shared.values import vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -50,7 +51,7 @@ class Gather:
         out: list[Any] = [None] * self.layout.registers
         for group in self.groups:
             for part in [group] if self.uniform else [[r] for r in group]:
-                kind = register_vector(len(part), self.element)
+                kind = vec(len(part), self.element)
                 branch = scf_d.IfOp(self.mask[part[0]], [kind], has_else=True)
                 with ir.InsertionPoint(branch.then_block):
                     aligned = len(part) * self.bytes if len(part) > 1 else None
@@ -66,7 +67,7 @@ class Gather:
         out: list[Any] = [None] * self.layout.registers
         lanes, (chosen, mask) = self.k.lanes, (self.k.get(v) for v in list(self.op.operands)[-3:-1])
         for group in self.groups:
-            kind = register_vector(len(group), self.element)
+            kind = vec(len(group), self.element)
             aligned = len(group) * self.bytes if len(group) > 1 else None
             loaded = vector_d.load(kind, self.base, _last_plus(self.offsets, lanes.element(chosen, group[0])),
                                    alignment=aligned)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xcc._mlir import Block, Value, arith_d, ir, vector_d
-from xcc.passes.gpu.layout.tile_ops import constant, owner, splat
+from xcc._mlir import Block, Value, arith_d, ir, maker, vector_d
+from xcc.passes.gpu.layout.tile_ops import splat
+from xcc.passes.shared.patterns import int_constant
 
 __all__ = ["Lanes"]
 
@@ -60,13 +61,13 @@ class Lanes:
         return self._forms[key]
 
     def _sum_of(self, value: Value, lane: int) -> Form:
-        fixed = constant(value) if not isinstance(value.type, ir.VectorType) else _fixed(value, lane)
+        fixed = int_constant(value) if not isinstance(value.type, ir.VectorType) else _fixed(value, lane)
         if fixed is not None:
             return {}, fixed
         source = _source(value, lane)
         if source is not None:
             return self._form(*source)
-        op = owner(value)
+        op = maker(value)
         if op is not None and op.name in ("arith.addi", "arith.subi"):
             (terms, rest), (others, other) = (self._form(v, lane) for v in op.operands)
             sign = 1 if op.name == "arith.addi" else -1
@@ -88,7 +89,7 @@ class Lanes:
         source = _source(value, lane)
         if source is not None:
             return self._opaque(*source)
-        op = owner(value)
+        op = maker(value)
         element = ir.VectorType(value.type).element_type
         if op is None or not op.name.startswith("arith.") or op.name == "arith.constant":
             return self._kept(("element", value, lane), lambda: vector_d.extract(value, [], [lane]))
@@ -100,7 +101,7 @@ class Lanes:
 
 def _source(value: Value, lane: int) -> tuple[Value, int] | None:
     """The vector, or scalar, and the lane that an element is taken from as it is."""
-    op = owner(value)
+    op = maker(value)
     if op is None or not isinstance(value.type, ir.VectorType):
         return None
     if op.name == "vector.broadcast":
@@ -119,8 +120,8 @@ def _source(value: Value, lane: int) -> tuple[Value, int] | None:
 
 def _fixed(value: Value, lane: int) -> int | None:
     """Element `lane` of a constant."""
-    op = owner(value)
-    if op is None or op.name != "arith.constant":
+    op = maker(value, "arith.constant")
+    if op is None:
         return None
     return splat(value) if ir.DenseElementsAttr(op.attributes["value"]).is_splat else \
         int(ir.DenseIntElementsAttr(op.attributes["value"])[lane])

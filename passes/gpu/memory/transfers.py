@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Operation, Type, Value, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import same_along
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.registers import (
-    from_registers,
-    guarded,
-    index,
-    register_groups,
-    register_vector,
-    registers_of,
-    select_registers,
-)
+from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, registers_of, select_registers
 from xcc.passes.gpu.memory.access import Access, mask_layout
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, all_of, copy_async
+from xcc.passes.shared.values import index, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -145,7 +138,7 @@ class Transfer:
         return out
 
     def load(self, group: list[int], element: Type, padding: Value) -> Value:
-        kind = register_vector(len(group), element)
+        kind = vec(len(group), element)
 
         def plain() -> Value:
             return vector_d.load(kind, self.memref, self.indices(group[0]), alignment=self.width * self.access.bytes)

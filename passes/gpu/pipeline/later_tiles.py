@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Block, Operation, Value, arith_d, ir, owner_op
-from xcc.passes.gpu.layout.registers import guarded, index, to_memory
+from xcc._mlir import Attribute, Block, Operation, Value, arith_d, ir, maker, owner_op
+from xcc.passes.gpu.layout.registers import guarded, to_memory
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
-from xcc.passes.gpu.layout.tile_ops import owner
 from xcc.passes.gpu.memory.gathers import reader
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import LOADS
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.shared.values import index
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -103,7 +103,7 @@ class LaterTiles:
                 value = self.known(op)
                 if value is not None:
                     self.k.values[op.results[0]] = value
-                elif any(o is not None and (o in late or o.name in LOADS) for o in map(owner, op.operands)):
+                elif any(o is not None and (o in late or o.name in LOADS) for o in map(maker, op.operands)):
                     late.append(op)
                 else:
                     self.k.emit(op)

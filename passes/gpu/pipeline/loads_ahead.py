@@ -14,13 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Block, Operation, Value, ir
+from xcc._mlir import Attribute, Block, Operation, Value, ir, maker
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.forms import memory_of
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import memory_type
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS, StagedTile
-from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, owner, shape_of
+from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import adds_alone, loads_of_step, may_be_async, products, runs_on
 from xcc.passes.gpu.vendor import warpgroup
@@ -165,7 +165,7 @@ def staged_tiles(k: TileKernel | KernelBuilder, loop: Operation) -> list[tuple[V
         for number, entry in enumerate(op.attributes[STAGED] if STAGED in op.attributes else []):
             operand = op.operands[number]
             if len(entry) and operand not in own and operand not in kept:
-                here = (maker := owner(operand)) is not None and maker.block == block
+                here = (origin := maker(operand)) is not None and origin.block == block
                 (own if here else kept)[operand] = _read(k, op, number, entry, block if here else None)
     return [*own.items(), *kept.items()]
 
@@ -174,9 +174,9 @@ def _read(k: TileKernel | KernelBuilder, op: Operation, number: int, entry: Attr
           block: Block | None) -> StagedTile:
     """The tile of an operand; block: of the loop whose steps load it, None where it is made before."""
     operand, product = op.operands[number], k.product(op)
-    maker = owner(operand)
+    origin = maker(operand)
     through = block is not None or not product.from_shared
-    value = maker.operands[0] if through and maker is not None and maker.name == CONVERT else operand
+    value = origin.operands[0] if through and origin is not None and origin.name == CONVERT else operand
     steps = loads_of_step(value, block) if block is not None else []
     if steps is None:
         raise UserError(f"{op.location}: operand {number} is not loaded in a step alone, {STAGED} cannot be obeyed")

@@ -10,7 +10,9 @@ from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import TURNS_BYTES
 from xcc.passes.gpu.layout.registers import memory_type
-from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, is_vector, shape_of, walk
+from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, shape_of
+from xcc.passes.shared.values import is_vector
+from xcc.passes.walk import walk
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.layout.tile_kernel import TileKernel

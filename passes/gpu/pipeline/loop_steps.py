@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from xcc._mlir import Operation, Value, arith_d
-from xcc.passes.gpu.layout.registers import index
-from xcc.passes.gpu.layout.tile_ops import constant
+from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import index
 
 __all__ = ["Steps"]
 
@@ -23,13 +23,13 @@ class Steps:
     @property
     def count(self) -> int | None:
         """How many there are; None where only the run knows."""
-        low, high, step = (constant(v) for v in (self.lower, self.upper, self.step))
+        low, high, step = (int_constant(v) for v in (self.lower, self.upper, self.step))
         return None if low is None or high is None or step is None else max(0, -((low - high) // step))
 
     def before_last(self, last: int) -> Value:
         """Where the last `last` steps begin; the first step where there are not as many, so that some of these are
         behind the end."""
-        low, step, count = constant(self.lower), constant(self.step), self.count
+        low, step, count = int_constant(self.lower), int_constant(self.step), self.count
         if low is not None and step is not None and count is not None:
             return index(low + max(0, count - last) * step)
         extent = arith_d.maxsi(arith_d.subi(self.upper, self.lower), index(0))
@@ -40,7 +40,7 @@ class Steps:
         """Where the step that is `steps` behind `iv` begins."""
         if not steps:
             return iv
-        at, size = constant(iv), constant(self.step)
+        at, size = int_constant(iv), int_constant(self.step)
         if at is not None and size is not None:
             return index(at + size * steps)
         ahead = index(size * steps) if size is not None else arith_d.muli(self.step, index(steps))
@@ -48,7 +48,7 @@ class Steps:
 
     def inside(self, iv: Value) -> Value | None:
         """Whether `iv` is a step of the loop; None when it is known to be."""
-        low, high = constant(iv), constant(self.upper)
+        low, high = int_constant(iv), int_constant(self.upper)
         if low is not None and high is not None and low < high:
             return None
         return arith_d.cmpi(arith_d.CmpIPredicate.slt, iv, self.upper)

@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Operation, Value, arith_d, ir, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING
-from xcc.passes.gpu.layout.registers import index
-from xcc.passes.gpu.layout.tile_ops import int_attribute, is_vector
+from xcc.passes.gpu.layout.tile_ops import int_attribute
 from xcc.passes.gpu.pipeline.later_tiles import LaterTiles, nothing_known
 from xcc.passes.gpu.pipeline.loads_ahead import PEELED, UNROLL, LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.whole_steps import WHOLE, WholeSteps
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.shared.values import index, is_vector
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.pipeline.rounds import Rounds

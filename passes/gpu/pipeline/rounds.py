@@ -14,17 +14,17 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Block, Operation, Value, arith_d, gpu_d, ir, scf_d
+from xcc._mlir import Block, Operation, Value, arith_d, gpu_d, ir, maker, scf_d
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.exchange.lane_exchange import lane_exchange
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, TURNS_BYTES
-from xcc.passes.gpu.layout.registers import index
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
-from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, is_vector, owner, shape_of
+from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, shape_of
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.pipelined_loop import PipelinedLoop
 from xcc.passes.gpu.pipeline.staging_rules import PURE, adds_alone
+from xcc.passes.shared.values import index, is_vector
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -146,7 +146,7 @@ def _needed(body: Block, loop: Operation, plan: LoadsAhead) -> list[Any] | None:
     wanted: set[Any] = set()
     todo = [*list(loop.operands)[:3], *(v for _, t in plan.staged for op in t.slice for v in op.operands)]
     while todo:
-        op = owner(todo.pop())
+        op = maker(todo.pop())
         if op is None or op.block != body or op in wanted:
             continue
         if not op.name.startswith(PURE) or len(op.regions):

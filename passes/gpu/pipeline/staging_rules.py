@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Block, Operation, Type, Value, ir
+from xcc._mlir import Block, Operation, Type, Value, ir, maker
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, owner, step_of
+from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, step_of
 from xcc.passes.gpu.memory.access import Access, register_run
 from xcc.passes.gpu.memory.gathers import Gather
 from xcc.passes.gpu.memory.transfers import Transfer
@@ -37,7 +37,7 @@ def loads_of_step(value: Value, block: Block) -> list[Operation] | None:
 
 def may_be_async(k: TileKernel | KernelBuilder, value: Value, memory: Layout, stored: Type) -> bool:
     """Whether a tile is one transfer or gather whose accesses have the form of asynchronous copies to `memory`."""
-    op, layout = owner(value), k.layout(value)
+    op, layout = maker(value), k.layout(value)
     if op is None or not k.chip.has_async_copies or stored != ir.VectorType(value.type).element_type:
         return False
     if op.name == "vector.gather":
@@ -51,8 +51,8 @@ def may_be_async(k: TileKernel | KernelBuilder, value: Value, memory: Layout, st
     segments = list(op.attributes["operandSegmentSizes"])
     if not segments[-1]:
         return True
-    padding = owner(op.operands[1 + len(access.sizes)])
-    if padding is None or padding.name != "arith.constant":
+    padding = maker(op.operands[1 + len(access.sizes)], "arith.constant")
+    if padding is None:
         return False
     zero = padding.attributes["value"].value == 0
     return bool(zero) and Transfer.uniform_mask(op, width)
@@ -63,8 +63,8 @@ def _gather_may(k: Any, op: Operation, layout: Layout, memory: Layout, size: int
     width, run = register_run(layout, gather_run(op, k.chip.vector_bytes))
     if width * size not in (4, 8, 16) or memory.compose(layout).contiguous(width) != (width, run):
         return False
-    other = owner(op.operands[len(op.operands) - 1])
-    if other is None or other.name != "arith.constant" or not Gather.uniform_mask(op, width):
+    other = maker(op.operands[len(op.operands) - 1], "arith.constant")
+    if other is None or not Gather.uniform_mask(op, width):
         return False
     fixed = ir.DenseElementsAttr(other.attributes["value"])
     return bool(fixed.is_splat and fixed.get_splat_value().value == 0)

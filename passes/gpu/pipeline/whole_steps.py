@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.passes.gpu.index.index_vectors import line_of, scalar_of
-from xcc.passes.gpu.layout.registers import index, register_vector
-from xcc.passes.gpu.layout.tile_ops import constant, is_vector, shape_of
+from xcc.passes.gpu.layout.tile_ops import shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
+from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import index, is_vector, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
@@ -89,7 +90,7 @@ class WholeSteps:
             if of == op:
                 return index(elements)
         if any(of == op for of, _, _ in self.tests):
-            kind = register_vector(k.layout(op.results[0]).registers, ir.IntegerType.get_signless(1))
+            kind = vec(k.layout(op.results[0]).registers, ir.IntegerType.get_signless(1))
             return arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True)))
         return None
 
@@ -132,6 +133,6 @@ def _masked(size: Value) -> int:
 def _limit(user: Operation, number: int) -> int:
     if user.name == "vector.create_mask":
         return int(shape_of(user.results[0])[number])
-    if user.name == "arith.select" and number == 1 and constant(user.operands[2]) == 0:
+    if user.name == "arith.select" and number == 1 and int_constant(user.operands[2]) == 0:
         return _masked(user.results[0])
     return 0

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, arith_d, ir, math_d, memref_d, scf_d
 from xcc.passes.gpu.layout.linear import Layout, log2
-from xcc.passes.gpu.layout.registers import guarded, index, registers_of
+from xcc.passes.gpu.layout.registers import guarded, registers_of
 from xcc.passes.gpu.layout.tile_ops import shape_of
 from xcc.passes.shared.combining import combiner
+from xcc.passes.shared.values import index
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder

@@ -10,19 +10,12 @@ from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.operand_memory import chunk_of, operand_layout, operand_memory
-from xcc.passes.gpu.layout.registers import (
-    from_memory,
-    index,
-    memory_type,
-    register_vector,
-    registers_of,
-    select_registers,
-    to_memory,
-)
+from xcc.passes.gpu.layout.registers import from_memory, memory_type, registers_of, select_registers, to_memory
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor import warpgroup
 from xcc.passes.shared.combining import combining
+from xcc.passes.shared.values import index, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -160,7 +153,7 @@ def _instructions(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
     for batch in batches:
         tiles = [(mo, no) for mo in offsets(plan.result, 2, m, i.m) for no in offsets(plan.result, 2, n, i.n)]
         slots = {at: registers(2, {**batch, m: at[0], n: at[1]}) for at in tiles}
-        c = {at: vector_d.from_elements(register_vector(len(s), acc[0].type), [acc[r] for r in s])
+        c = {at: vector_d.from_elements(vec(len(s), acc[0].type), [acc[r] for r in s])
              for at, s in slots.items()}
         steps = offsets(plan.lhs, 0, kk, i.k)    # outermost: neighbouring instructions do not wait for each other
         ahead: list[Any] = []
@@ -277,7 +270,7 @@ class _Side:
             loaded = from_memory(k.shared.read(tile.buffer, tile.memory.compose(self.layout), tile.stored,
                                                     tile.memory.at(**position)[0], tile.start, self.turn), kind)
             if kind != element:
-                out = register_vector(self.layout.registers, element)
+                out = vec(self.layout.registers, element)
                 widen = arith_d.extf if isinstance(kind, ir.FloatType) \
                     else arith_d.extui if self.operand in plan.unsigned else arith_d.extsi
                 loaded = widen(out, loaded)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from xcc import symbolic
 from xcc._mlir import Operation, Value, arith_d, gpu_d
 from xcc.passes.gpu.index.index_values import forall_bounds, kernel_symbols, symbolic_value
-from xcc.passes.gpu.layout.registers import guarded, index
+from xcc.passes.gpu.layout.registers import guarded
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
-from xcc.passes.gpu.layout.tile_ops import int_attribute, walk
+from xcc.passes.gpu.layout.tile_ops import int_attribute
 from xcc.passes.gpu.pipeline.rounds import GROUP, PERSISTENT, Rounds
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
+from xcc.passes.shared.values import index
+from xcc.passes.walk import walk
 
 __all__ = ["INSTANCES", "Grid", "instances_problem"]
 

@@ -9,10 +9,9 @@ from xcc._mlir import Attribute, Block, Operation, Type, Value, ir, scf_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
-from xcc.passes.gpu.layout.registers import register_vector
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
-from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, is_elementwise, is_vector
+from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT
 from xcc.passes.gpu.memory import gathers, transfers
 from xcc.passes.gpu.memory.lanes import Lanes
 from xcc.passes.gpu.pipeline.exchanges import exchange_of, is_staged
@@ -26,6 +25,7 @@ from xcc.passes.gpu.thread.pieces import IN_PIECES, Pieces
 from xcc.passes.gpu.thread.scan import scan
 from xcc.passes.gpu.thread.sort import SORT, sort
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.shared.values import is_elementwise, is_vector, vec
 from xcc.targets.base import Chip
 
 __all__ = ["KernelBuilder"]
@@ -79,7 +79,7 @@ class KernelBuilder(TileKernel):
 
     def type_of(self, value: Value) -> Type:
         """The type of a value's per-thread form."""
-        return register_vector(self.layout(value).registers, ir.VectorType(value.type).element_type) \
+        return vec(self.layout(value).registers, ir.VectorType(value.type).element_type) \
             if is_vector(value) else value.type
 
     def run_deferred(self) -> None:
@@ -146,7 +146,7 @@ class KernelBuilder(TileKernel):
     @staticmethod
     def elementwise_of(op: Operation, operands: list[Value], registers: int) -> Value:
         """`op`, which has one result, on vectors of some of its registers."""
-        kind = register_vector(registers, ir.VectorType(op.results[0].type).element_type)
+        kind = vec(registers, ir.VectorType(op.results[0].type).element_type)
         return ir.Operation.create(op.name, results=[kind], operands=operands, attributes=attributes_of(op)).result
 
     def plan_of(self, loop: Operation) -> LoadsAhead | None:

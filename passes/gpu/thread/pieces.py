@@ -17,8 +17,9 @@ from xcc._mlir import Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
-from xcc.passes.gpu.layout.tile_ops import int_attribute, is_elementwise, is_vector
+from xcc.passes.gpu.layout.tile_ops import int_attribute
 from xcc.passes.gpu.memory.transfers import Transfer
+from xcc.passes.shared.values import is_elementwise, is_vector
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir, vector_d
+from xcc._mlir import Operation, Value, arith_d, ir, maker, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.index.index_vectors import line_below
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.registers import from_registers, index, register_vector, registers_of, select_registers
-from xcc.passes.gpu.layout.tile_ops import constant as constant_of
-from xcc.passes.gpu.layout.tile_ops import is_vector, owner, shape_of
+from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
+from xcc.passes.gpu.layout.tile_ops import shape_of
+from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import index, is_vector, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -88,10 +89,10 @@ def mask(k: KernelBuilder, op: Operation) -> None:
 
 def _all_or_none(bound: Value, elements: int) -> Value | None:
     """The condition under which all of a dim's elements are below `bound`, where else none is; None for others."""
-    op = owner(bound)
-    if op is None or op.name != "arith.select" or constant_of(op.operands[2]) != 0:
+    op = maker(bound, "arith.select")
+    if op is None or int_constant(op.operands[2]) != 0:
         return None
-    return op.operands[0] if (constant_of(op.operands[1]) or 0) >= elements else None
+    return op.operands[0] if (int_constant(op.operands[1]) or 0) >= elements else None
 
 
 def _run(layout: Layout, dim: int, factor: int) -> int:
@@ -131,7 +132,7 @@ def constant(k: KernelBuilder, op: Operation) -> None:
         k.values[result] = arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, data.get_splat_value()))
         return
     layout = k.layout(result)
-    table = vector_d.shape_cast(register_vector(prod(layout.shape), kind.element_type),
+    table = vector_d.shape_cast(vec(prod(layout.shape), kind.element_type),
                                 arith_d.constant(result.type, op.attributes["value"]))
     scalars = []
     for r in range(layout.registers):

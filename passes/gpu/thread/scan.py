@@ -17,9 +17,10 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.registers import from_registers, index, registers_of
+from xcc.passes.gpu.layout.registers import from_registers, registers_of
 from xcc.passes.shared.attributes import REVERSE
 from xcc.passes.shared.combining import combining
+from xcc.passes.shared.values import index
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder

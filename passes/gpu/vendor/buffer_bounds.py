@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
-from xcc._mlir import Operation, Value, arith_d, ir, owner_op
+from xcc._mlir import Operation, Value, arith_d, ir, maker, owner_op
 from xcc.passes.gpu.index.address import LIMIT, Address, lane_terms, linear_terms, same_in_workgroup
 from xcc.passes.gpu.index.upper_bounds import largest
-from xcc.passes.gpu.layout.tile_ops import constant, owner
+from xcc.passes.shared.patterns import int_constant
 
 __all__ = ["Bounds", "bounds"]
 
@@ -51,7 +51,7 @@ class Bounds:
         end = arith_d.constant(i32, most)
         if self.limit is not None:
             if (*self.limit, size) not in known:
-                with ir.InsertionPoint.after(owner(self.limit[0])):
+                with ir.InsertionPoint.after(maker(self.limit[0])):
                     known[(*self.limit, size)] = _row_bytes(self.limit[0], self.limit[1] * size)
             end = known[(*self.limit, size)]
         if self.all:
@@ -90,7 +90,7 @@ def bounds(mask: Value, address: Address, width: int, size: int, known: dict[Any
 
 
 def _conditions(mask: Value) -> list[Value]:
-    op = owner(mask)
+    op = maker(mask)
     if op is not None and op.name == "arith.andi":
         return [c for v in op.operands for c in _conditions(v)]
     return [mask]
@@ -108,32 +108,32 @@ def _is_less(op: Operation | None, *predicates: int) -> TypeGuard[Operation]:
 
 
 def _always(condition: Value, known: dict[Any, int]) -> bool:
-    op = owner(condition)
-    if constant(condition) is not None:
-        return bool(constant(condition))
+    op = maker(condition)
+    if int_constant(condition) is not None:
+        return bool(int_constant(condition))
     if not _is_less(op, SIGNED, UNSIGNED):
         return False
-    most, limit = largest(op.operands[0], known), constant(op.operands[1])
+    most, limit = largest(op.operands[0], known), int_constant(op.operands[1])
     return most is not None and limit is not None and most < limit
 
 
 def _most_rows(value: Value) -> int | None:
     """An upper bound of the limit `value`: it is a constant, or the size of a tile, min(start + size, end) - start."""
-    while (op := owner(value)) is not None and op.name == "arith.index_cast":
+    while (op := maker(value)) is not None and op.name == "arith.index_cast":
         value = op.operands[0]
     if op is None or op.name != "arith.subi":
-        return constant(value)
-    end, start = owner(op.operands[0]), op.operands[1]
+        return int_constant(value)
+    end, start = maker(op.operands[0]), op.operands[1]
     for v in end.operands if end is not None and end.name == "arith.minsi" else ():
-        sides = list(added.operands) if (added := owner(v)) is not None and added.name == "arith.addi" else []
+        sides = list(added.operands) if (added := maker(v, "arith.addi")) is not None else []
         if start in sides:
-            return constant(sides[1 - sides.index(start)])
+            return int_constant(sides[1 - sides.index(start)])
     return None
 
 
 def _row(condition: Value, address: Address, width: int, known: dict[Any, int]) -> int | None:
     """Elements of a row, where `condition` limits the rows that `address` has; None for any other condition."""
-    op = owner(condition)
+    op = maker(condition)
     if not _is_less(op, SIGNED) or not same_in_workgroup(op.operands[1], known):
         return None
     compared = {v: f for v, f in linear_terms(op.operands[0]).items() if f}

@@ -26,9 +26,10 @@ from xcc._mlir import Attribute, Operation, Value, arith_d, gpu_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.contraction import Contraction, column_bits
 from xcc.passes.gpu.layout.linear import Layout, log2
-from xcc.passes.gpu.layout.registers import from_registers, index, registers_of, select_registers
+from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.shared.values import index
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.exchange.thread_code import ThreadCode

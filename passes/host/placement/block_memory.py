@@ -6,15 +6,8 @@ from collections.abc import Mapping
 
 from xcc._mlir import Operation, Value, owner_op
 from xcc.diagnostics import UserError
-from xcc.passes.host.placement.places import (
-    AT_LOAD,
-    PLACES,
-    Place,
-    has_places,
-    overwritable,
-    places_of,
-    terminator,
-)
+from xcc.dialects.xt.reading import block_results
+from xcc.passes.host.placement.places import AT_LOAD, PLACES, Place, has_places, overwritable, places_of
 from xcc.passes.xt.graph.load_time import view_root
 from xcc.passes.xt.graph.memory_uses import MemoryUses
 from xcc.passes.xt.graph.rewrite import name_of
@@ -36,7 +29,7 @@ class BlockMemory(MemoryUses):
         """
         ops = [op.operation for op in self.block.operations if len(op.operation.results) and has_places(op.operation)]
         places = {v: p for op in ops for v, p in zip(op.results, places_of(op), strict=True)}
-        yielded = terminator(self.block)
+        yielded = block_results(self.block)
         chained = {v for n, argument in replaced.items() for v in self._chain(yielded[n], n, argument, places)}
         for op in ops:
             for number, v in enumerate(op.results):

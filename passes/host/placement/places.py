@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from xcc._mlir import Attribute, Block, Module, Operation, Value, ir
+from xcc._mlir import Attribute, Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.passes.walk import ops_where
@@ -23,7 +23,7 @@ from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import name_of
 
 __all__ = ["AT_LOAD", "OWN", "PLACES", "SHARES", "Place", "has_places", "main_of", "note_shares", "overwritable",
-           "places_of", "set_places", "terminator"]
+           "places_of", "set_places"]
 
 AT_LOAD = "host.at_load"
 """Of a dispatch that runs once, when the model is loaded."""
@@ -55,11 +55,6 @@ def main_of(module: Module) -> Operation:
     if len(found) != 1:
         raise UserError(f"one function that is no kernel is wanted, @main, and there are {len(found)}")
     return found[0]
-
-
-def terminator(block: Block) -> list[Value]:
-    """What `block` returns or yields."""
-    return list(block.operations[len(block.operations) - 1].operation.operands)
 
 
 def has_places(op: Operation) -> bool:

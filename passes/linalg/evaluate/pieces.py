@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir, owner_op
+from xcc._mlir import Operation, Value, arith_d, ir, maker, owner_op
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.kernel.domain import Domain
@@ -43,8 +43,8 @@ class Pieces:
         """The pieces behind an arith.select of elements that are read; None where it is something else."""
         bounds, values, at, found = list[Any](), list[Any](), None, select
         while found is not None and found.name == "arith.select":
-            test = _owner(found.operands[0])
-            if test is None or test.name != "arith.cmpi" or _owner(found.operands[1]) is None \
+            test = maker(found.operands[0])
+            if test is None or test.name != "arith.cmpi" or maker(found.operands[1]) is None \
                     or int(test.attributes["predicate"].value) != int(arith_d.CmpIPredicate.sge):
                 return None
             index, bound = test.operands
@@ -54,7 +54,7 @@ class Pieces:
             bounds.insert(0, bound)
             values.insert(0, found.operands[1])
             rest = found.operands[2]
-            found = _owner(rest)
+            found = maker(rest)
             if _is_read(rest):
                 return Pieces(at, tuple(bounds), (rest, *values))
         return None
@@ -189,7 +189,7 @@ def piece_reads(kernel: Kernel, place: Domain) -> Iterator[tuple[Tensor, Access]
         position = place.position.get(op)
         if op.operation is None or position is None:
             continue
-        pieces = Pieces.of(_owner(list(op.block.operations)[-1].operands[0]))
+        pieces = Pieces.of(maker(list(op.block.operations)[-1].operands[0]))
         at = {str(o): e for o, e in zip(op.outs[0], position, strict=True)}
         for read in map(owner_op, pieces.values if pieces is not None else ()):
             t = kernel.by_value[read.operands[0]]
@@ -199,22 +199,17 @@ def piece_reads(kernel: Kernel, place: Domain) -> Iterator[tuple[Tensor, Access]
 
 def _walked(index: Value) -> int | None:
     """The loop that an index follows, behind clamps and sums."""
-    owner = _owner(index)
+    owner = maker(index)
     while owner is not None and owner.name in ("arith.maxsi", "arith.minsi", "arith.subi"):
-        owner = _owner(owner.operands[0])
+        owner = maker(owner.operands[0])
     return None if owner is None or owner.name != "linalg.index" else int(owner.attributes["dim"].value)
 
 
-def _owner(v: Value) -> Operation | None:
-    """The op that makes `v`; None for an argument of a block."""
-    return None if isinstance(v.owner, ir.Block) else v.owner
-
-
 def _loop(index: Value) -> int | None:
-    owner = _owner(index)
-    return int(owner.attributes["dim"].value) if owner is not None and owner.name == "linalg.index" else None
+    owner = maker(index, "linalg.index")
+    return None if owner is None else int(owner.attributes["dim"].value)
 
 
 def _is_read(v: Value) -> bool:
-    owner = _owner(v)
+    owner = maker(v)
     return owner is not None and owner.name == "tensor.extract"

@@ -37,7 +37,7 @@ class Reduction:
             lanes = {p: min(n, 1) for p, n in lanes.items()}
         self.joined = ev.joined.get(op, ())
         if self.joined:
-            self.loops = [self.joined[-1]]
+            self.loops = [self.joined[-1], *(p for p in self.loops if p not in self.joined)]
         self.lanes = {p: lanes[p] for p in self.loops}
         self.sizes = {p: op.loops[p] for p in self.loops}
         if self.joined:
@@ -87,20 +87,18 @@ class Reduction:
 
     def _run(self, at: int, env: dict[str, Ix], accs: list[V]) -> list[V]:
         """The loops from number `at` on."""
+        if at == 1 and self.joined:
+            parts = self.b.parts(env[f"i{self.joined[-1]}"], [self.op.loops[p] for p in self.joined])
+            env = {**env, **{f"i{p}": i for p, i in zip(self.joined, parts, strict=True)}}
         if at == len(self.loops):
-            if self.joined:
-                parts = self.b.parts(env[f"i{self.joined[-1]}"], [self.op.loops[p] for p in self.joined])
-                env = {**env, **{f"i{p}": i for p, i in zip(self.joined, parts, strict=True)}}
             return self.step.accumulate(env, accs, self.current)
         p = self.loops[at]
         size, n, name = self.sizes[p], self.lanes[p], f"i{p}"
         if n == 0 and isinstance(size, int):
-            for i in range(size):
-                accs = self._run(at + 1, {**env, name: Ix(const=i)}, accs)
-            return accs
-        part = self.ev.row_parts.range(self.op, size, n) if self.ev.row_parts is not None and n > 1 else None
+            return self._written(at, env, accs, size)
+        part = self.ev.row_parts.range(self.op, size, n) if self.ev.row_parts is not None and at == 0 else None
         if part is not None:
-            end = None if isinstance(size, int) and size % n == 0 else self.b.dim(size)
+            end = None if n == 1 or isinstance(size, int) and size % n == 0 else self.b.dim(size)
             return self._loop(at, env, accs, *part, n, self._walk(p, end))
         if n <= 1:
             low, high = self.b.int(0), self.b.dim(size)
@@ -127,20 +125,37 @@ class Reduction:
             accs = self._loop(at, env, accs, self.b.dim(whole), self.b.dim(size), n, self._walk(p, self.b.dim(size)))
         return accs
 
+    def _written(self, at: int, env: dict[str, Ix], accs: list[V], size: int) -> list[V]:
+        """Loop number `at`, of `size` steps: written out, or in a loop over as many of them as the schedule says."""
+        name, n = f"i{self.loops[at]}", self.ev.schedule.written or max(1, size)
+
+        def steps(first: Ix, count: int, accs: list[V], around: dict[str, Ix]) -> list[V]:
+            for i in range(count):
+                accs = self._run(at + 1, {**around, name: self.b.ix_add(first, Ix(const=i))}, accs)
+            return accs
+
+        whole = size - size % n
+        if whole > n:
+            accs = self._carried(accs, self.b.int(0), self.b.int(whole), n, lambda iv, own: steps(
+                Ix(base=iv), n, own, env))
+        elif whole:
+            accs = steps(Ix(), n, accs, env)
+        return steps(Ix(const=whole), size - whole, accs, env)
+
     def _by_lines(self, at: int, env: dict[str, Ix], accs: list[V], low: Value, high: Value, steps: int) -> list[V]:
         """Loop number `at`, single steps, with the calls of `fetches` every so many steps."""
-        loop = scf_d.ForOp(low, high, self.b.int(steps), [a.value for a in accs])
-        with ir.InsertionPoint(loop.body), self.b.scope():
-            first = loop.induction_variable
+        def block(first: Value, inner: list[V]) -> list[V]:
             for fetch in self.fetches:
                 fetch(self.b.sub(first, low))
-            inner = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
-            out = self._loop(at, env, inner, first, self.b.add(first, self.b.int(steps)), 1, lambda iv: Ix(base=iv))
-            scf_d.YieldOp([v.value for v in out])
-        return [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)]
+            return self._loop(at, env, inner, first, self.b.add(first, self.b.int(steps)), 1, lambda iv: Ix(base=iv))
+
+        return self._carried(accs, low, high, steps, block)
 
     def _walk(self, p: int, end: Value | None) -> Callable[[Any], Ix]:
         """The index of loop p at a loop variable: a fresh axis, limited by `end` when given."""
+        if p not in self.axes:
+            return lambda iv: Ix(base=iv)
+
         def at(iv: Value) -> Ix:
             n = self.axes[p].size
             limit = None
@@ -156,14 +171,21 @@ class Reduction:
         first, end = self.b.as_int(low), self.b.as_int(high)
         if first is not None and end is not None and end - first == step:
             return self._run(at + 1, {**env, f"i{self.loops[at]}": _fixed(self.b, index(low))}, accs)
+        def steps(iv: Value, inner: list[V]) -> list[V]:
+            around = {**env, f"i{self.loops[at]}": index(iv)}
+            if not self.joined:
+                self.ev.hoist(self.op.inputs, around)
+            return self._run(at + 1, around, inner)
+
+        return self._carried(accs, low, high, step, steps)
+
+    def _carried(self, accs: list[V], low: Value, high: Value, step: int,
+                 body: Callable[[Any, list[V]], list[V]]) -> list[V]:
+        """A loop that carries the accumulators; `body` gives the next ones at its variable."""
         loop = scf_d.ForOp(low, high, self.b.int(step), [a.value for a in accs])
         with ir.InsertionPoint(loop.body), self.b.scope():
             inner = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
-            env = {**env, f"i{self.loops[at]}": index(loop.induction_variable)}
-            if not self.joined:
-                self.ev.hoist(self.op.inputs, env)
-            out = self._run(at + 1, env, inner)
-            scf_d.YieldOp([v.value for v in out])
+            scf_d.YieldOp([v.value for v in body(loop.induction_variable, inner)])
         return [V(v, a.axes) for v, a in zip(loop.results, accs, strict=True)]
 
     def _combine_lanes(self, n: int, acc: V) -> V:

@@ -63,14 +63,15 @@ class Op:
 
 @dataclass(frozen=True)
 class Border:
-    """What is stored around a result: `low` and `high` elements of the scalar `value` at the ends of each original dim.
+    """What is stored around a result: `low` and `high` elements of the scalar `value` at the ends of each original dim;
+    None: nothing, these are left as they are.
 
     dims: the original dims of what is computed, without the border.
     """
 
     low: tuple[int, ...]
     high: tuple[int, ...]
-    value: Attribute
+    value: Attribute | None
     dims: tuple[Dim, ...]
 
     @property

@@ -41,14 +41,14 @@ def read(function: Operation) -> Kernel:
                 sizes[op.results[0]] = sizes[op.operands[1]]
             case "linalg.generic":
                 _read_generic(op, kernel, sizes, fills)
-            case "tensor.expand_shape" | "tensor.collapse_shape" | "tensor.cast":
-                _read_unit_reshape(op, kernel)
             case "arith.constant" if isinstance(op.results[0].type, ir.RankedTensorType):
                 t = ir.RankedTensorType(op.results[0].type)
                 tensors[op.results[0]] = Tensor(op.results[0], tuple(t.shape), t.element_type,
                                                 constant=op.attributes["value"])
             case "tensor.pad":
                 padded[op.results[0]] = _read_pad(op, kernel)
+            case "tensor.insert_slice":
+                padded[op.results[0]] = _read_insertion(op, kernel, sizes)
             case "func.return":
                 _read_return(op, kernel, fills, padded)
             case other if other.startswith("arith."):
@@ -120,6 +120,20 @@ def _read_pad(op: Operation, kernel: Kernel) -> tuple[Value, Border]:
     return source, Border(low, high, owner.attributes["value"], kernel.by_value[source].dims)
 
 
+def _read_insertion(op: Operation, kernel: Kernel, sizes: dict[Value, tuple[Dim, ...]]) -> tuple[Value, Border]:
+    """The value that a tensor.insert_slice stores, and what is left around it."""
+    source, into = op.operands[0], op.operands[1]
+    low = tuple(ir.DenseI64ArrayAttr(op.attributes["static_offsets"]))
+    steps = set(ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
+    if source in kernel.by_value and min(low, default=0) >= 0 and steps <= {1}:
+        dims = kernel.by_value[source].dims
+        whole = sizes[into] if into in sizes else kernel.by_value[into].dims
+        high = tuple(w - lo - d for w, lo, d in zip(whole, low, dims, strict=True))
+        if all(isinstance(h, int) for h in high):
+            return source, Border(low, tuple(h for h in high if isinstance(h, int)), None, dims)
+    raise CompilerBug(f"kernel {kernel.name}: {op} is no value of the kernel at constant places")
+
+
 def _infer_window(e: Dim, size: Dim, loops: list[Dim | None]) -> None:
     """From ``s*i1 + d*i4`` over a dim of `size`: the one loop whose size is still unknown, when static."""
     if not isinstance(e, symbolic.Expr) or any(len(m) > 1 or len(m[0]) > 1 for m, _ in e.terms if m):
@@ -138,27 +152,6 @@ def _infer_window(e: Dim, size: Dim, loops: list[Dim | None]) -> None:
             rest -= c
     (m, c), = unknown
     loops[int(m[0][0][1:])] = rest // c + 1
-
-
-def _read_unit_reshape(op: Operation, kernel: Kernel) -> None:
-    """Reshapes that only add or drop unit dims: the same tensor under another value."""
-    source = kernel.by_value[op.operands[0]]
-    out = ir.RankedTensorType(op.results[0].type)
-    wide = [d for d in source.dims if d != 1]
-    dims: list[Dim] = []
-    it = iter(wide)
-    for s in out.shape:
-        dims.append(1 if s == 1 else next(it))
-    t = Tensor(op.results[0], tuple(dims), source.element)
-    view = Op(None, list(dims), [False] * len(dims), [], [tuple(loop(n) for n in range(len(dims)))], [None])
-    keep = [n for n, d in enumerate(dims) if d != 1]
-    positions = iter(keep)
-    access = tuple(0 if d == 1 else loop(next(positions)) for d in source.dims)
-    view.inputs = [(source, access)]
-    view.results = [t]
-    t.producer = view
-    kernel.by_value[op.results[0]] = t
-    kernel.ops.append(view)
 
 
 def index_to_dim(value: Value, symbols: dict[Value, str]) -> Dim:

@@ -57,12 +57,14 @@ def _find_mergeable(kernel: Kernel) -> Merge | None:
 
 
 def _cuts_lanes(kernel: Kernel, t: Tensor, j: int) -> bool:
-    """Whether dims (j, j+1) of a result must stay apart: a border lies between elements along its last dim.
+    """Whether dims (j, j+1) of a result must stay apart: a border lies between elements along its last dim, or what
+    is left as it is between elements along any.
 
     Dims of size 1 between them count, too: they are in no group, but may have a border.
     """
-    return j + 2 == len(t.dims) and any(
-        border is not None and any(border.pads(d) for d in range(t.groups[j][0] + 1, t.groups[j + 1][-1] + 1))
+    return any(
+        border is not None and (border.value is None or j + 2 == len(t.dims))
+        and any(border.pads(d) for d in range(t.groups[j][0] + 1, t.groups[j + 1][-1] + 1))
         for r, border in zip(kernel.results, kernel.borders, strict=True) if r is t)
 
 

@@ -24,7 +24,8 @@ class BorderedResult:
     """Result `t` in the buffer `memref`, with `border` around it."""
 
     def __init__(self, memory: Memory, t: Tensor, memref: Value, border: Border) -> None:
-        self.memory, self.b, self.t, self.border = memory, memory.b, t, border
+        assert border.value is not None
+        self.memory, self.b, self.t, self.border, self.value = memory, memory.b, t, border, border.value
         self.element = ir.MemRefType(memref.type).element_type
         self.memref = memref
         padded = border.padded
@@ -124,7 +125,7 @@ class BorderedResult:
 
     def _run(self, offset: Value, count: Dim) -> None:
         b = self.b
-        fill = b.splat(self.border.value, [FILL_LANES])
+        fill = b.splat(self.value, [FILL_LANES])
         whole = b.dim(count - symbolic.mod(count, FILL_LANES))
 
         if b.as_int(whole) != 0:

@@ -19,6 +19,7 @@ from xcc.passes.linalg.nests.border import BorderedResult
 from xcc.passes.linalg.nests.dealt_rows import DealtRows
 from xcc.passes.linalg.nests.decoded_panels import DecodedPanel
 from xcc.passes.linalg.nests.forall import forall
+from xcc.passes.linalg.nests.inserted import InsertedResult
 from xcc.passes.linalg.nests.packed_columns import PackedColumns
 from xcc.passes.linalg.nests.panels import Panel
 from xcc.passes.linalg.nests.strips import Strips, product_in_strips
@@ -33,7 +34,7 @@ class Result:
 
     t: Tensor
     memref: Any
-    bordered: BorderedResult | None
+    bordered: BorderedResult | InsertedResult | None
 
 
 class Nest:

@@ -22,6 +22,7 @@ from xcc.passes.linalg.kernel.domain import element_bytes
 from xcc.passes.linalg.kernel.kernel import Kernel, ops_behind
 from xcc.passes.linalg.nests.border import BorderedResult
 from xcc.passes.linalg.nests.forall import forall
+from xcc.passes.linalg.nests.inserted import bordered_result, stored_dims
 from xcc.passes.linalg.nests.nests import Nest, Result
 from xcc.passes.linalg.nests.part_nests import PartsNest, RowPartsNest
 from xcc.passes.linalg.nests.row_results import go_with_rows
@@ -34,6 +35,12 @@ __all__ = ["TileProgram"]
 
 MOST_LANES = 256
 """Of the sums of a second result's tile on a core: some vectors."""
+
+MERGED = 32
+"""Elements of parts that a thread adds up."""
+
+SECTOR = 8
+"""The fewest columns that are merged together, of 4 bytes each."""
 
 REPLACED = ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_attrs", "arg_attrs", *OF_LOOPS)
 
@@ -52,8 +59,7 @@ class TileProgram:
     def __init__(self, kernel: Kernel, schedule: Schedule, lossy: bool) -> None:
         self.kernel, self.lossy = kernel, lossy
         schedule = self.schedule = decided(kernel, schedule)
-        self.stored = [t.dims if border is None else border.padded
-                       for t, border in zip(kernel.results, kernel.borders, strict=True)]
+        self.stored = [stored_dims(t, border) for t, border in zip(kernel.results, kernel.borders, strict=True)]
         self.main = max(kernel.results, key=lambda t: _volume(t.dims))
         self.parts = parts_of(schedule, self.main.dims) if schedule.gpu.splits > 1 else 1
         self.levels = levels_of(kernel) if self.parts != 1 and not schedule.online else []
@@ -90,7 +96,7 @@ class TileProgram:
         memory = Memory(builder, module, self.schedule.access)
         for t, memref in zip(kernel.args, args, strict=True):
             memory.bind(t, memref)
-        results = [Result(t, memref, None if border is None else BorderedResult(memory, t, memref, border))
+        results = [Result(t, memref, bordered_result(memory, t, memref, border))
                    for t, memref, border in zip(kernel.results, outputs, kernel.borders, strict=True)]
         ev = Evaluator(kernel, builder, memory, self.schedule, self.lossy)
         for size in dict.fromkeys(d for op in kernel.ops for d in op.loops):
@@ -98,7 +104,7 @@ class TileProgram:
         groups: dict[tuple[Dim, ...], list[Result]] = {}
         for r in results:
             groups.setdefault(r.t.dims, []).append(r)
-            if r.bordered is not None:
+            if isinstance(r.bordered, BorderedResult):
                 _fill_border(builder, r.bordered)
         if self.levels:
             self._rows_in_parts(ev, workspaces)
@@ -112,8 +118,10 @@ class TileProgram:
         for number, ops in enumerate(self.levels):
             ev.row_parts.level = number
             for op in ops:
+                dims = op.results[0].dims
+                like = self.schedule if dims == self.main.dims else _points(self.schedule, len(dims))
                 with ev.b.scope():
-                    RowPartsNest(ev, _points(self.schedule, len(op.results[0].dims)), op, self.parts).emit()
+                    RowPartsNest(ev, like, op, self.parts).emit()
         ev.row_parts.level = None
 
     def _taken_rows(self, groups: dict[tuple[Dim, ...], list[Result]]) -> list[Result]:
@@ -140,6 +148,9 @@ class TileProgram:
             with ev.b.scope():
                 PartsNest(ev, schedule, dims, group, self.parts).emit()
             schedule = _rows(schedule)
+        elif is_main and dims and any(op.results[0].dims == dims for ops in self.levels for op in ops):
+            assert isinstance(self.parts, int)
+            schedule = _rows(schedule, max(SECTOR, MERGED * schedule.gpu.threads // self.parts))
         with ev.b.scope():
             nest = Nest(ev, schedule, dims, group, rows=rows if is_main else ())
             if schedule.gpu.streamed:
@@ -155,9 +166,10 @@ def _points(like: Schedule, rank: int) -> Schedule:
     return like.with_gpu(descending=-1)
 
 
-def _rows(like: Schedule) -> Schedule:
-    """Merges the parts of what `like` cuts, a row a workgroup."""
-    tile = tuple(n if d == len(like.vector) - 1 else 1 for d, n in enumerate(like.vector))
+def _rows(like: Schedule, most: int = 0) -> Schedule:
+    """Merges the parts of what `like` cuts, a row a workgroup; with `most`, not more columns of it than that."""
+    columns = min(like.vector[-1], 1 << most.bit_length() - 1) if most else like.vector[-1]
+    tile = (*(1 for _ in like.vector[:-1]), columns)
     return replace(like, block=tile, vector=tile).with_gpu(descending=-1)
 
 

@@ -92,8 +92,8 @@ class GpuPart:
       merges what they leave (passes/linalg/evaluate/online_parts.py). Without `online` each reduction is cut
       (passes/linalg/evaluate/row_parts.py). Below 2: none.
     - busy: where the number of tiles is not known, that of blocks from which on more parts gain nothing.
-    - beside: neighbours along the tile's last dim but one that a thread reads and computes, each as wide as one access:
-      what their windows share is read once. 1: as the layout comes.
+    - beside: neighbours along the tile's last dim but one, and those before it, that a thread reads and computes, each
+      as wide as one access: what their windows share is read once. 1: as the layout comes.
     """
 
     threads: int = 0

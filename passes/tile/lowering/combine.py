@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.diagnostics import UserError
-from xcc.passes.shared.values import index, splat_constant
+from xcc.passes.shared.values import index, is_vector, splat_constant
 from xcc.passes.tile.lowering.shape import split
 from xcc.passes.tile.lowering.vectors import (
     broadcast,
     element_of,
-    is_tile,
     reduced,
     reshaped,
     shape_of,
@@ -112,7 +111,7 @@ def _picked(tile: Value, one: Value) -> Value:
     bits = arith_d.bitcast(vector_of(shape_of(tile), whole), tile) if floats else tile
     kept = arith_d.select(one, bits, splat_constant(bits.type, 0))
     out = reduced(kept, "or", (len(shape_of(tile)) - 1,))
-    kind = vector_of(shape_of(out), element) if is_tile(out) else element
+    kind = vector_of(shape_of(out), element) if is_vector(out) else element
     return arith_d.bitcast(kind, out) if floats else out
 
 

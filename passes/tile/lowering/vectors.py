@@ -6,22 +6,18 @@ import math
 from collections.abc import Sequence
 
 from xcc._mlir import Attribute, Type, Value, arith_d, ir
-from xcc.passes.shared.values import i64s, op, splat_constant
+from xcc.passes.shared.values import i64s, is_vector, op, splat_constant
 
-__all__ = ["broadcast", "element_of", "is_tile", "like", "neutral", "narrowed", "reduced", "reshaped", "shape_of",
-           "step", "transposed", "vector_of", "widened"]
-
-
-def is_tile(value: Value) -> bool:
-    return isinstance(value.type, ir.VectorType)
+__all__ = ["broadcast", "element_of", "like", "neutral", "narrowed", "reduced", "reshaped", "shape_of", "step",
+           "transposed", "vector_of", "widened"]
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
-    return tuple(ir.VectorType(value.type).shape) if is_tile(value) else ()
+    return tuple(ir.VectorType(value.type).shape) if is_vector(value) else ()
 
 
 def element_of(value: Value) -> Type:
-    return ir.VectorType(value.type).element_type if is_tile(value) else value.type
+    return ir.VectorType(value.type).element_type if is_vector(value) else value.type
 
 
 def vector_of(shape: Sequence[int], element: Type) -> Type:
@@ -47,7 +43,7 @@ def reshaped(value: Value, shape: Sequence[int]) -> Value:
         value = value.owner.operands[0]
     if shape_of(value) == tuple(shape):
         return value
-    if not is_tile(value):
+    if not is_vector(value):
         return broadcast(value, shape)
     if not len(shape):
         return reduced(value, "xor" if not isinstance(element_of(value), ir.FloatType) else "sum",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from xcc._mlir import Block, Operation, Value, ir
+from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.passes.walk import ops_where
 
-__all__ = ["DEAR", "FUNCTION", "LEAVES", "LINE", "cost_of", "is_elementwise", "is_lazy", "is_vector", "is_view", "kept",
+__all__ = ["DEAR", "FUNCTION", "LEAVES", "LINE", "cost_of", "is_lazy", "is_view", "kept",
            "reads_nothing", "roots", "scans_of", "unit_reshape", "writes", "written_scan"]
 
 SCAN = "vector.scan"
@@ -18,14 +19,6 @@ LINE = 64       # bytes of a cache line
 DEAR = 6        # operations from which on a value that is needed twice is kept
 FUNCTION = 10   # of a function such as exp
 _COSTS = {"math.": FUNCTION, "arith.div": 5, "arith.rem": 8, "vector.gather": 8}
-
-
-def is_vector(value: Value) -> bool:
-    return isinstance(value.type, ir.VectorType)
-
-
-def is_elementwise(op: Operation) -> bool:
-    return op.name.startswith(("arith.", "math.")) and op.name != "arith.constant"
 
 
 def unit_reshape(op: Operation) -> bool:

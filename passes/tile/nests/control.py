@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Block, Operation, Value, ir
-from xcc.passes.tile.nests.choice import is_elementwise, is_lazy, is_vector, is_view
+from xcc.passes.shared.values import is_elementwise, is_vector
+from xcc.passes.tile.nests.choice import is_lazy, is_view
 from xcc.passes.tile.nests.kept import Kept
 
 if TYPE_CHECKING:

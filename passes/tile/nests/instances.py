@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, arith_d, ir, scf_d
-from xcc.passes.shared.values import index
+from xcc.passes.shared.values import index, is_vector
 from xcc.passes.tile.lowering.views import value_of
-from xcc.passes.tile.nests.choice import is_vector
 from xcc.passes.tile.nests.loops import Wholes
 from xcc.passes.walk import ops_where
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from xcc._mlir import Operation, Value, ir
-from xcc.passes.tile.nests.choice import is_elementwise, is_lazy, is_vector, kept, roots, unit_reshape, writes
+from xcc.passes.shared.values import is_elementwise, is_vector
+from xcc.passes.tile.nests.choice import is_lazy, kept, roots, unit_reshape, writes
 
 __all__ = ["keeping_reduction"]
 

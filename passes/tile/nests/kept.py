@@ -7,9 +7,8 @@ from math import prod
 from typing import Any
 
 from xcc._mlir import Type, Value, arith_d, ir
-from xcc.passes.shared.values import op, splat, splat_constant, vec
+from xcc.passes.shared.values import is_vector, op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
-from xcc.passes.tile.nests.choice import is_vector
 
 __all__ = ["Coords", "Kept", "gathered", "memory_element", "stepped"]
 

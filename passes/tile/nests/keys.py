@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from xcc._mlir import Operation, Value, ir
-from xcc.passes.tile.nests.choice import WRITES, is_lazy, is_vector
+from xcc.passes.shared.values import is_vector
+from xcc.passes.tile.nests.choice import WRITES, is_lazy
 from xcc.passes.walk import ops_where
 
 __all__ = ["changes_slowly", "forall_around", "key_of", "loop_around"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op
-from xcc.passes.shared.values import dense_constant, index, splat, splat_constant, vec
-from xcc.passes.tile.nests.choice import is_vector, reads_nothing, unit_reshape
+from xcc.passes.shared.values import as_index, dense_constant, index, is_vector, splat, splat_constant, vec
+from xcc.passes.tile.nests.choice import reads_nothing, unit_reshape
 from xcc.passes.tile.nests.kept import Coords
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def compared_line(pieces: Pieces, source: Operation, coords: Coords, lane: int, 
 
     def reach() -> Value:
         """How many places of the line, from its first on, are below the end."""
-        last, first = (_as_index(type(pieces)(pieces.r).of(v, start, lane, 0)) for v in (end, line))
+        last, first = (as_index(type(pieces)(pieces.r).of(v, start, lane, 0)) for v in (end, line))
         left = arith_d.subi(last, first)
         return arith_d.addi(left, index(1)) if found[2] else left
 
@@ -54,10 +54,6 @@ def compared_line(pieces: Pieces, source: Operation, coords: Coords, lane: int, 
         return splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
     place = coords[lane]
     return first_lanes(arith_d.subi(reach(), index(place) if isinstance(place, int) else place), width)
-
-
-def _as_index(value: Value) -> Value:
-    return value if isinstance(value.type, ir.IndexType) else arith_d.index_cast(ir.IndexType.get(), value)
 
 
 def run_along(r: Retiler, value: Value, lane: int) -> int | None:

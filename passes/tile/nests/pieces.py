@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Type, Value, arith_d, ir, owner_op, scf_d
 from xcc.diagnostics import CompilerBug
-from xcc.passes.shared.values import index, op, splat, splat_constant, vec
+from xcc.passes.shared.values import index, is_elementwise, is_vector, op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
-from xcc.passes.tile.nests.choice import is_elementwise, is_vector
 from xcc.passes.tile.nests.kept import Coords, gathered, stepped
 from xcc.passes.tile.nests.lines import compared_line, first_lanes, run_along
 

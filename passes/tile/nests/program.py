@@ -11,9 +11,9 @@ from xcc._mlir import Block, Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.updates import updated_only
-from xcc.passes.shared.values import op
+from xcc.passes.shared.values import is_vector, op
 from xcc.passes.tile.nests import control, products, reductions, rows, scans, stores
-from xcc.passes.tile.nests.choice import is_lazy, is_vector, kept, unit_reshape
+from xcc.passes.tile.nests.choice import is_lazy, kept, unit_reshape
 from xcc.passes.tile.nests.chunks import chunked
 from xcc.passes.tile.nests.instances import PEELED, emit_instance
 from xcc.passes.tile.nests.joined import keeping_reduction

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.passes.shared.combining import combining
-from xcc.passes.shared.values import extract, scalar_attr, shuffle, splat_constant, vec
+from xcc.passes.shared.values import extract, is_vector, scalar_attr, shuffle, splat_constant, vec
 from xcc.passes.tile.lowering.vectors import neutral
 from xcc.passes.tile.lowering.views import add
-from xcc.passes.tile.nests.choice import is_vector
 from xcc.passes.tile.nests.fetches import fetching
 from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import FEW, carried_loops, loops

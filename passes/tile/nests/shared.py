@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d
-from xcc.passes.shared.values import index, op
+from xcc.passes.shared.values import as_index, index, op
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.keys import key_of, loop_around
 from xcc.passes.walk import ops_where
@@ -64,7 +64,7 @@ def packed_once(r: Retiler, product: Operation, slots: Slots, pack: Callable[[An
     """Where the operand is; `pack(origin)` is emitted for where it is not there yet."""
     turn = _turn(r, product, slots.count)
     origin, first = mul(turn, slots.size), mul(turn, len(slots.key))
-    key = [_as_index(r.get(v)) for v in slots.key]
+    key = [as_index(r.get(v)) for v in slots.key]
     places = [value_of(add(first, i)) for i in range(len(key))]
     other: Any = None
     for at, k in zip(places, key, strict=True):
@@ -87,7 +87,3 @@ def _turn(r: Retiler, product: Operation, count: int) -> Value | int:
     low, step = r.get(loop.operands[0]), r.get(loop.operands[2])
     turn = op("arith.divui", [low.type], [arith_d.subi(r.get(loop.regions[0].blocks[0].arguments[0]), low), step])
     return arith_d.minsi(turn, index(count - 1))
-
-
-def _as_index(value: Value) -> Value:
-    return value if isinstance(value.type, ir.IndexType) else arith_d.index_cast(ir.IndexType.get(), value)

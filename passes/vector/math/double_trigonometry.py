@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cache
 
 from xcc._mlir import ir
+from xcc.dialects.xt.angles import pi_by_bits
 from xcc.passes.shared.lanes import Lanes
 from xcc.passes.vector.math.derived import Circular, angle
 from xcc.passes.vector.math.double import times, two_sum
@@ -41,19 +42,9 @@ _ATAN_FAR = 2.4375      # likewise, that of infinity and of -1 / x
 
 @cache
 def _two_over_pi() -> tuple[tuple[float, ...], ...]:
-    """2**k * 2/pi modulo 4 in _PARTS parts, for k = 0, _STEP, 2*_STEP...; pi by Machin's formula."""
+    """2**k * 2/pi modulo 4 in _PARTS parts, for k = 0, _STEP, 2*_STEP..."""
     bits = 1400
-
-    def arctan(n: int) -> int:
-        term = total = (1 << bits) // n
-        i = 1
-        while term:
-            term //= -n * n
-            i += 2
-            total += term // i
-        return total
-
-    ratio = Fraction(2 << bits, 4 * (4 * arctan(5) - arctan(239)))
+    ratio = Fraction(2 << bits, pi_by_bits(bits))
     out = []
     for k in range(0, 1024 - 52, _STEP):
         rest = ratio * (1 << k)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value
@@ -15,7 +14,7 @@ from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.load_time import made_at_load
 from xcc.passes.xt.graph.memory_uses import UPDATES
 from xcc.passes.xt.graph.op_graph import IN_PLACE, element_bytes
-from xcc.passes.xt.graph.rewrite import name_of
+from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.symbolic import Dim
 
 __all__ = ["KernelSummary", "ModelSummary", "contracted", "summarise"]
@@ -91,18 +90,25 @@ def _bytes(values: Sequence[Value]) -> Dim:
 
 def _moved(call: Operation, function: Operation) -> Dim:
     """The bytes of a dispatch's operands and results; of what it updates in place those that are new."""
-    ops = [op.operation for op in function.regions[0].blocks[0].operations]
-    new = _updates(ops)
-    if new is None:
-        return _bytes(call.operands) + _bytes(call.results)
-    place = list(function.regions[0].blocks[0].arguments).index(new)
-    return _bytes(list(call.operands)[1:]) + _bytes([call.operands[place]])
+    held = _held(function)
+    names = [a.value for a in function.attributes["xt.symbols"]] if "xt.symbols" in function.attributes else []
+    written = symbolic.substitute(_written(function), dict(zip(names, xt.attrs_of(call).symbols, strict=True)))
+    return _bytes([v for n, v in enumerate(call.operands) if n not in held]) + written
 
 
-def _updates(ops: Sequence[Operation]) -> Any:
-    """What the kernel of these ops writes into its first operand; None where it makes its results anew."""
-    updated = next((op for op in ops if IN_PLACE in op.attributes), None)
-    return None if updated is None else updated.operands[UPDATES[name_of(updated)]]
+def _held(function: Operation) -> list[int]:
+    """The arguments of a kernel that are updated in place, as results."""
+    arguments = list(function.regions[0].blocks[0].arguments)
+    return [arguments.index(op.operands[0]) for op in function.regions[0].blocks[0].operations
+            if IN_PLACE in op.attributes and op.operands[0] in arguments]
+
+
+def _written(function: Operation) -> Dim:
+    """The bytes of a kernel's results, of those that are updated in place of what is new in them."""
+    end = list(function.regions[0].blocks[0].operations)[-1]
+    makers = [producer(v) for v in end.operands]
+    return _bytes([v if op is None or IN_PLACE not in op.attributes else op.operands[UPDATES[name_of(op)]]
+                   for v, op in zip(end.operands, makers, strict=True)])
 
 
 def _kernel(name: str, function: Operation, dispatches: int, setup: int) -> KernelSummary:
@@ -112,15 +118,14 @@ def _kernel(name: str, function: Operation, dispatches: int, setup: int) -> Kern
     for op in ops[:-1]:
         work = work + _flops(op)
     names = tuple(name_of(op) for op in ops[:-1] if name_of(op) not in ("constant", "dim"))
-    new = _updates(ops)
+    held = _held(function)
     read: Dim = 0
-    for argument in list(block.arguments)[0 if new is None else 1:]:
-        read = read + _read(argument)
+    for n, argument in enumerate(block.arguments):
+        read = read + (0 if n in held else _read(argument))
     products = [op for op in ops if getattr(xt.op_class(op), "access", "") == "contraction"]
     typed = [v for op in (products or ops) for v in op.operands]
     dtype = str(xt.element_type_of(typed[0])) if typed else ""
-    written = _bytes(ops[-1].operands if new is None else [new])
-    return KernelSummary(name, names, dispatches, read, written, work, dtype, setup)
+    return KernelSummary(name, names, dispatches, read, _written(function), work, dtype, setup)
 
 
 def _read(argument: Value) -> Dim:

@@ -62,9 +62,9 @@ class Group:
         inside = {v for n in self.body() for v in n.results}
         return list(dict.fromkeys(v for n in self.body() for v in n.operands if v not in inside))
 
-    def outputs(self, gone: Sequence[Node] = ()) -> list[Value]:
+    def outputs(self) -> list[Value]:
         """The values of `nodes` that something outside uses; of an opaque op all results, which its loops write."""
-        inside = {n.index for n in self.nodes} | {n.index for n in gone}
+        inside = {n.index for n in self.nodes}
         return [v for n in self.nodes for v in n.results
                 if n.kind == "opaque" or any(u.index not in inside and v in u.operands for u in n.users)]
 

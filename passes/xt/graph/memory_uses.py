@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xcc._mlir import Block, Operation, Value, maker
+from xcc.dialects import xt
 from xcc.passes.xt.graph.load_time import VIEWS, view_root
-from xcc.passes.xt.graph.rewrite import name_of
+from xcc.passes.xt.graph.rewrite import name_of, producer
 
-__all__ = ["UPDATES", "MemoryUses"]
+__all__ = ["UPDATES", "MemoryUses", "constant_starts"]
 
 UPDATES = {"dynamic_update_slice": 1, "scatter_nd": 2, "scatter_elements": 2}
 """Ops that change some elements of their first operand, and which operand has the new ones."""
 
 FIXED = ("weight", "constant", *VIEWS)
+
+
+def constant_starts(op: Operation) -> tuple[int, ...]:
+    """Where the box that a dynamic_update_slice replaces begins, where constants beside it say so; () elsewhere."""
+    made = [producer(v, "constant") for v in list(op.operands)[2:]] if name_of(op) == "dynamic_update_slice" else []
+    return () if any(m is None for m in made) else tuple(int(xt.attrs_of(m).value) for m in made if m is not None)
 
 
 class MemoryUses:

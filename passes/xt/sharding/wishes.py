@@ -8,8 +8,9 @@ from fnmatch import fnmatchcase
 from xcc._mlir import Module, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import block_results
 from xcc.dialects.xt.types import TensorType
-from xcc.passes.host.placement.places import main_of, terminator
+from xcc.passes.host.placement.places import main_of
 from xcc.passes.xt.graph.rewrite import walk_ops
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, divides, split
 from xcc.runtime.mesh import Mesh
@@ -28,7 +29,7 @@ def check_wishes(module: Module, mesh: Mesh, wishes: tuple[Wish, ...]) -> None:
     main = main_of(module)
     names = {xt.attrs_of(op).name for op in walk_ops(module) if op.name == "xt.weight"}
     for where, count in (("arg_attrs", len(main.regions[0].blocks[0].arguments)),
-                         ("res_attrs", len(terminator(main.regions[0].blocks[0])))):
+                         ("res_attrs", len(block_results(main.regions[0].blocks[0])))):
         names |= {name_of_value(main, where, n) for n in range(count)}
     for wish in wishes:
         if wish[1] and wish[1] not in mesh.names:

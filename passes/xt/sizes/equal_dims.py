@@ -113,7 +113,8 @@ class _Block:
                 self.listed.append((a, b))
                 continue
             before = self.first if names <= self.start else op
-            xt.require(a, b, _place(op), loc=op.location, ip=ir.InsertionPoint(before))
+            with op.location, ir.InsertionPoint(before):
+                xt.require(a, b, _place(op))
 
 
 def _read_up_to(op: Operation) -> list[Pair]:

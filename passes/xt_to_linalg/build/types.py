@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Type, Value, arith_d, ir
+from xcc._mlir import Attribute, Type, Value, arith_d, ir
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.symbolic import Dim
 
@@ -92,6 +92,13 @@ def to_i32(index: Value) -> Value:
 
 def to_index(value: Value) -> Value:
     return arith_d.index_cast(ir.IndexType.get(), value)
+
+
+def transfer_attributes(*segments: int) -> dict[str, Attribute]:
+    """Of a vector.transfer of two dims, in bounds."""
+    return {"in_bounds": ir.Attribute.parse("[true, true]"),
+            "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(2)),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
 
 
 def index_constant(value: int) -> Value:

@@ -72,7 +72,7 @@ def combine_segments(k: LoopKernel) -> None:
     reduction = k.op.attr("reduction")
     acc = accumulator(x.dtype)
 
-    width = x.dims[1]
+    places, width = out.dims
     together = TOGETHER if isinstance(width, int) and width >= 32 * TOGETHER else 1
     apart = ceildiv(width, together)    # columns between those of an iteration: neighbours are those of neighbours
 
@@ -85,14 +85,15 @@ def combine_segments(k: LoopKernel) -> None:
         def step(i: Value, carried: list[Value]) -> list[Value]:
             source = to_index(order.load([i]))
             values = [updates.load([source, at]) for at in safe]
-            return [binary(OPS[reduction], total, scalar.convert(value, x.dtype, acc), acc)
+            return [binary(OPS[reduction], total, scalar.convert(value, updates.dtype, acc), acc)
                     for total, value in zip(carried, values, strict=True)]
 
-        totals = k.fold(last, [scalar.convert(x.load([row, at]), x.dtype, acc) for at in safe], step, first)
+        begin = [[k.dim(0) if d == 1 else i for d, i in zip(x.dims, (row, at), strict=True)] for at in safe]
+        totals = k.fold(last, [scalar.convert(x.load(at), x.dtype, acc) for at in begin], step, first)
         for at, total in zip(columns, totals, strict=True):
             def store(at: Any = at, total: Value = total) -> None:
                 out.store(scalar.convert(total, acc, x.dtype), [row, at])
 
             k.when(arith_d.cmpi(_I.ult, at, k.dim(width)), store)
 
-    k.rows([x.dims[0], apart], element)
+    k.rows([places, apart], element)

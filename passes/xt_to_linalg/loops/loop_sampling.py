@@ -11,15 +11,11 @@ from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
-from xcc.passes.xt_to_linalg.ops.sampling import number, to_place
+from xcc.passes.xt_to_linalg.ops.sampling import f32_constant, number, to_place
 from xcc.symbolic import Dim, floordiv
 
 _F = arith_d.CmpFPredicate
 _I = arith_d.CmpIPredicate
-
-
-def _f(value: float) -> Value:
-    return constant(ir.F32Type.get(), value)
 
 
 def _to_f32(value: Value, dtype: Type) -> Value:
@@ -39,12 +35,12 @@ def roi_align(k: LoopKernel) -> None:
 
     def element(c: list[Value]) -> None:
         image = k.wrapped(batch.load([c[0]]), batch.dtype, x.dims[0])
-        box = [arith_d.subf(arith_d.mulf(_to_f32(rois.load([c[0], k.dim(i)]), rois.dtype), _f(scale)), _f(shift))
-               for i in range(4)]
+        box = [arith_d.subf(arith_d.mulf(_to_f32(rois.load([c[0], k.dim(i)]), rois.dtype), f32_constant(scale)),
+                            f32_constant(shift)) for i in range(4)]
         axes = []
         for d, (first, last) in enumerate(((box[1], box[3]), (box[0], box[2]))):
             span = arith_d.subf(last, first)
-            cell = arith_d.divf(span if half else arith_d.maximumf(span, _f(1)), _f(size[d]))
+            cell = arith_d.divf(span if half else arith_d.maximumf(span, f32_constant(1)), f32_constant(size[d]))
             most = constant(ir.F32Type.get(), 2**31)
             count = k.dim(samples) if samples else to_place(math_d.ceil(cell), most)
             axes.append((first, cell, count, *_reach(k, first, cell, count, c[2 + d], x.dims[2 + d])))
@@ -52,7 +48,7 @@ def roi_align(k: LoopKernel) -> None:
 
         def place(first: Value, cell: Value, count: Value, at: Value, i: Value) -> Value:
             step = arith_d.addi(arith_d.muli(at, count), i)
-            offset = arith_d.mulf(arith_d.addf(number(step), _f(0.5)), cell)
+            offset = arith_d.mulf(arith_d.addf(number(step), f32_constant(0.5)), cell)
             return arith_d.addf(first, arith_d.divf(offset, number(count)))
 
         def row(i: Value, carried: list[Value]) -> list[Value]:
@@ -68,14 +64,14 @@ def roi_align(k: LoopKernel) -> None:
 
             return k.fold(xs[1], carried, read, xs[0])
 
-        start, count = _f(0), arith_d.mulf(number(ny), number(nx))
+        start, count = f32_constant(0), arith_d.mulf(number(ny), number(nx))
         if not mean:
             read = arith_d.mulf(*(number(arith_d.subi(last, first)) for first, last in (ys, xs)))
-            all_read = arith_d.andi(arith_d.cmpf(_F.OEQ, read, count), arith_d.cmpf(_F.OGT, count, _f(0)))
-            start = arith_d.select(all_read, _f(-math.inf), start)
+            all_read = arith_d.andi(arith_d.cmpf(_F.OEQ, read, count), arith_d.cmpf(_F.OGT, count, f32_constant(0)))
+            start = arith_d.select(all_read, f32_constant(-math.inf), start)
         total = k.fold(ys[1], [start], row, ys[0])[0]
         if mean:
-            total = arith_d.divf(total, arith_d.maximumf(count, _f(1)))
+            total = arith_d.divf(total, arith_d.maximumf(count, f32_constant(1)))
         out.store(_from_f32(total, out.dtype), c)
 
     k.rows(out.dims, element)
@@ -88,10 +84,10 @@ def _reach(k: LoopKernel, first: Value, cell: Value, count: Value, at: Value, si
 
     def sample(p: Value, margin: float) -> Value:
         place = arith_d.subf(arith_d.mulf(arith_d.subf(p, first), each), before)
-        return to_place(arith_d.addf(place, _f(margin)), all_)
+        return to_place(arith_d.addf(place, f32_constant(margin)), all_)
 
-    grows = arith_d.cmpf(_F.OGT, cell, _f(0))
-    low, high = sample(_f(-1), -2), sample(number(k.dim(size)), 2)
+    grows = arith_d.cmpf(_F.OGT, cell, f32_constant(0))
+    low, high = sample(f32_constant(-1), -2), sample(number(k.dim(size)), 2)
     return arith_d.select(grows, low, k.dim(0)), arith_d.select(grows, high, count)
 
 
@@ -101,16 +97,16 @@ def _corners(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, .
     inside, sides = None, []
     for p, n in zip(points, dims, strict=True):
         size = number(k.dim(n))
-        last = arith_d.subf(size, _f(1))
-        check = arith_d.andi(arith_d.cmpf(_F.OGE, p, _f(-1)), arith_d.cmpf(_F.OLE, p, size))
+        last = arith_d.subf(size, f32_constant(1))
+        check = arith_d.andi(arith_d.cmpf(_F.OGE, p, f32_constant(-1)), arith_d.cmpf(_F.OLE, p, size))
         inside = check if inside is None else arith_d.andi(inside, check)
-        p = arith_d.maximumf(p, _f(0))
+        p = arith_d.maximumf(p, f32_constant(0))
         low = arith_d.minimumf(math_d.floor(p), last)
         p = arith_d.select(arith_d.cmpf(_F.OGE, low, last), low, p)
         part = arith_d.subf(p, low)
-        sides.append(((to_place(low, last), arith_d.subf(_f(1), part)),
-                      (to_place(arith_d.addf(low, _f(1)), last), part)))
-    return [arith_d.select(inside, arith_d.mulf(load([y, z]), arith_d.mulf(wy, wz)), _f(0))
+        sides.append(((to_place(low, last), arith_d.subf(f32_constant(1), part)),
+                      (to_place(arith_d.addf(low, f32_constant(1)), last), part)))
+    return [arith_d.select(inside, arith_d.mulf(load([y, z]), arith_d.mulf(wy, wz)), f32_constant(0))
             for y, wy in sides[0] for z, wz in sides[1]]
 
 
@@ -144,7 +140,7 @@ def deform_conv(k: LoopKernel) -> None:
             weight = _to_f32(w.load([o, *index]), w.dtype)
             return [arith_d.addf(carried[0], arith_d.mulf(value, weight))]
 
-        total = k.nest_fold([w.dims[1], *kernel], [_f(0)], tap)[0]
+        total = k.nest_fold([w.dims[1], *kernel], [f32_constant(0)], tap)[0]
         if bias is not None:
             total = arith_d.addf(total, _to_f32(bias.load([o]), bias.dtype))
         out.store(_from_f32(total, out.dtype), c)
@@ -167,16 +163,16 @@ def _linear(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ..
         size = number(k.dim(n))
         base, ends = math_d.floor(p), []
         for step in (0, 1):
-            at = arith_d.addf(base, _f(step))
-            inside = arith_d.andi(arith_d.cmpf(_F.OGE, at, _f(0)), arith_d.cmpf(_F.OLT, at, size))
-            weight = arith_d.subf(_f(1), math_d.absf(arith_d.subf(p, at)))
-            ends.append((to_place(at, arith_d.subf(size, _f(1))), weight, inside))
+            at = arith_d.addf(base, f32_constant(step))
+            inside = arith_d.andi(arith_d.cmpf(_F.OGE, at, f32_constant(0)), arith_d.cmpf(_F.OLT, at, size))
+            weight = arith_d.subf(f32_constant(1), math_d.absf(arith_d.subf(p, at)))
+            ends.append((to_place(at, arith_d.subf(size, f32_constant(1))), weight, inside))
         sides.append(ends)
-    total = _f(0)
+    total = f32_constant(0)
     for y, wy, in_y in sides[0]:
         for z, wz, in_z in sides[1]:
             value = arith_d.mulf(load([y, z]), arith_d.mulf(wy, wz))
-            total = arith_d.addf(total, arith_d.select(arith_d.andi(in_y, in_z), value, _f(0)))
+            total = arith_d.addf(total, arith_d.select(arith_d.andi(in_y, in_z), value, f32_constant(0)))
     return total
 
 

@@ -71,7 +71,7 @@ class LoopKernel:
     def walked(self) -> tuple[Dim, ...]:
         """The sizes of what the kernel reads or writes: in place, of what it changes."""
         if IN_PLACE not in self.op.operation.attributes:
-            return self.inputs[0].dims
+            return self.outputs[0].dims if self.op.name == "combine_segments" else self.inputs[0].dims
         return self.inputs[1].dims if self.op.name == "dynamic_update_slice" else self.inputs[2].dims
 
     def rows(self, dims: Sequence[Dim], body: Callable[[list[Any]], None]) -> None:

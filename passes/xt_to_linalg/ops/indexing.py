@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Type, Value, arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir, tensor_d
+from xcc.passes.xt.graph.memory_uses import constant_starts
+from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
 from xcc.passes.xt_to_linalg.build.types import is_unsigned
@@ -100,6 +102,8 @@ def convert_dynamic_update_slice(b: Builder, op: Op) -> View:
     x, update, *starts = op.operands
     if any(d == 0 for d in update.dims):
         return x
+    if IN_PLACE in op.operation.attributes:
+        return _stored_update(b, x, update, constant_starts(op.operation))
 
     def body(scalars: list[Value], index: list[Value]) -> Value:
         old, *begins = scalars
@@ -112,6 +116,20 @@ def convert_dynamic_update_slice(b: Builder, op: Op) -> View:
         return new if inside is None else arith_d.select(inside, new, old)
 
     return b.indexed(op.dims, op.dtype, [x, *starts], body)
+
+
+def _stored_update(b: Builder, x: View, update: View, starts: Sequence[int]) -> View:
+    """`update` at constant places of memory that holds `x`, an argument, already; of one value it stands for memory
+    that nobody reads. The tiles of `update` are stored there, and nothing else."""
+    update = b.computed(update.plain())
+    if update.source_dims != update.dims:
+        update = b.pointwise(update.dims, update.dtype, [update], lambda s: s[0])
+    into = b.empty(x.dims, x.dtype) if x.source is None else x.source
+    sizes = [b.dim(d) for d in update.dims if not isinstance(d, int)]
+    dynamic = ir.ShapedType.get_dynamic_size()
+    out = tensor_d.InsertSliceOp(update.source, into, [], sizes, [], list(starts),
+                                 [d if isinstance(d, int) else dynamic for d in update.dims], [1] * len(starts))
+    return View.of(out.result, x.dims, x.dtype)
 
 
 @converts("concatenate")

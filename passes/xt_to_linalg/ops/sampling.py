@@ -24,7 +24,7 @@ def number(index: Value) -> Value:
     return arith_d.sitofp(ir.F32Type.get(), arith_d.index_cast(i64, index))
 
 
-def _f(value: float) -> Value:
+def f32_constant(value: float) -> Value:
     return constant(ir.F32Type.get(), value)
 
 
@@ -34,9 +34,9 @@ def clip(p: Value, low: Value, high: Value) -> Value:
 
 def to_place(p: Value, last: Value) -> Value:
     """An f32 position moved into [0, last] (NaN: 0) as an index."""
-    p = arith_d.select(arith_d.cmpf(_F.UNO, p, p), _f(0), p)
+    p = arith_d.select(arith_d.cmpf(_F.UNO, p, p), f32_constant(0), p)
     i64 = ir.IntegerType.get_signless(64)
-    return arith_d.index_cast(ir.IndexType.get(), arith_d.fptosi(i64, clip(p, _f(0), last)))
+    return arith_d.index_cast(ir.IndexType.get(), arith_d.fptosi(i64, clip(p, f32_constant(0), last)))
 
 
 def keys(t: Value, c: float) -> Value:
@@ -44,24 +44,24 @@ def keys(t: Value, c: float) -> Value:
     t = math_d.absf(t)
 
     def polynomial(*factors: float) -> Value:
-        out = _f(factors[0])
+        out = f32_constant(factors[0])
         for f in factors[1:]:
-            out = arith_d.addf(arith_d.mulf(out, t), _f(f))
+            out = arith_d.addf(arith_d.mulf(out, t), f32_constant(f))
         return out
 
     near, far = polynomial(c + 2, -(c + 3), 0, 1), polynomial(c, -5 * c, 8 * c, -4 * c)
-    far = arith_d.select(arith_d.cmpf(_F.OLT, t, _f(2)), far, _f(0))
-    return arith_d.select(arith_d.cmpf(_F.OLE, t, _f(1)), near, far)
+    far = arith_d.select(arith_d.cmpf(_F.OLT, t, f32_constant(2)), far, f32_constant(0))
+    return arith_d.select(arith_d.cmpf(_F.OLE, t, f32_constant(1)), near, far)
 
 
 def _reflect(p: Value, size: Value, align: bool) -> Value:
     """`p` mirrored at the borders into the range of the elements, again and again."""
-    low, span = (_f(0), arith_d.subf(size, _f(1))) if align else (_f(-0.5), size)
+    low, span = (f32_constant(0), arith_d.subf(size, f32_constant(1))) if align else (f32_constant(-0.5), size)
     t = math_d.absf(arith_d.subf(p, low))
     flips, rest = math_d.floor(arith_d.divf(t, span)), arith_d.remf(t, span)
-    odd = arith_d.cmpf(_F.ONE, arith_d.remf(flips, _f(2)), _f(0))
+    odd = arith_d.cmpf(_F.ONE, arith_d.remf(flips, f32_constant(2)), f32_constant(0))
     out = arith_d.addf(arith_d.select(odd, arith_d.subf(span, rest), rest), low)
-    return arith_d.select(arith_d.cmpf(_F.OLE, span, _f(0)), _f(0), out)
+    return arith_d.select(arith_d.cmpf(_F.OLE, span, f32_constant(0)), f32_constant(0), out)
 
 
 @converts("grid_sample")
@@ -77,14 +77,14 @@ def convert_grid_sample(b: Builder, op: Op) -> View:
     def body(scalars: list[Value], index: list[Value]) -> Value:
         f32 = ir.F32Type.get()
         sizes = [number(b.dim(n)) for n in x.dims[2:]]
-        lasts = [arith_d.subf(n, _f(1)) for n in sizes]
+        lasts = [arith_d.subf(n, f32_constant(1)) for n in sizes]
         points = []
         for g, n, last in zip(scalars, sizes, lasts, strict=True):
-            shifted = arith_d.addf(scalar.convert(g, grid.dtype, f32), _f(1))
-            p = arith_d.mulf(arith_d.divf(shifted, _f(2)), last) if align \
-                else arith_d.divf(arith_d.subf(arith_d.mulf(shifted, n), _f(1)), _f(2))
+            shifted = arith_d.addf(scalar.convert(g, grid.dtype, f32), f32_constant(1))
+            p = arith_d.mulf(arith_d.divf(shifted, f32_constant(2)), last) if align \
+                else arith_d.divf(arith_d.subf(arith_d.mulf(shifted, n), f32_constant(1)), f32_constant(2))
             if padding != "zeros" and mode != "cubic":
-                p = clip(_reflect(p, n, align) if padding == "reflection" else p, _f(0), last)
+                p = clip(_reflect(p, n, align) if padding == "reflection" else p, f32_constant(0), last)
             points.append(p)
         bases = [(math_d.roundeven if mode == "nearest" else math_d.floor)(p) for p in points]
         axes = [[_tap(p, base, step, n, last, mode, padding, align) for step in TAPS[mode]]
@@ -95,7 +95,7 @@ def convert_grid_sample(b: Builder, op: Op) -> View:
             for _, weight, _ in taps:
                 value = value if weight is None else arith_d.mulf(value, weight)
             for _, _, inside in taps:
-                value = value if inside is None else arith_d.select(inside, value, _f(0))
+                value = value if inside is None else arith_d.select(inside, value, f32_constant(0))
             total = value if total is None else arith_d.addf(total, value)
         return scalar.convert(total, f32, op.dtype)
 
@@ -105,14 +105,14 @@ def convert_grid_sample(b: Builder, op: Op) -> View:
 def _tap(p: Value, base: Value, step: int, size: Value, last: Value, mode: str, padding: str,
          align: bool) -> tuple[Value, Value | None, Value | None]:
     """(index, weight or None for 1, whether it is inside or None for always) of the element `step` after `base`."""
-    at = arith_d.addf(base, _f(step)) if step else base
+    at = arith_d.addf(base, f32_constant(step)) if step else base
     weight = inside = None
     if mode == "linear":
-        weight = arith_d.subf(_f(1), math_d.absf(arith_d.subf(p, at)))
+        weight = arith_d.subf(f32_constant(1), math_d.absf(arith_d.subf(p, at)))
     elif mode == "cubic":
         weight = keys(arith_d.subf(p, at), -0.75)
     if padding == "reflection":
         at = math_d.roundeven(_reflect(at, size, align))
     elif padding == "zeros":
-        inside = arith_d.andi(arith_d.cmpf(_F.OGE, at, _f(0)), arith_d.cmpf(_F.OLT, at, size))
+        inside = arith_d.andi(arith_d.cmpf(_F.OGE, at, f32_constant(0)), arith_d.cmpf(_F.OLT, at, size))
     return to_place(at, last), weight, inside

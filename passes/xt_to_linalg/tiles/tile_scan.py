@@ -14,10 +14,17 @@ from collections.abc import Callable
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Attribute, Block, Operation, Type, Value, arith_d, ir, scf_d
+from xcc._mlir import Block, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
-from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, is_unsigned, stored
+from xcc.passes.xt_to_linalg.build.types import (
+    accumulator,
+    constant,
+    is_float,
+    is_unsigned,
+    stored,
+    transfer_attributes,
+)
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
 from xcc.passes.xt_to_linalg.ops.reduce import neutral
 from xcc.symbolic import Dim
@@ -74,14 +81,14 @@ class _Rows:
         pad = constant(x.dtype, neutral(self.kind, x.dtype))
         tile = ir.Operation.create(
             "vector.transfer_read", results=[self.vector(self.element)],
-            operands=[x.memref, row, column, pad, self.mask], attributes=_transfer(1, 2, 1, 1)).results[0]
+            operands=[x.memref, row, column, pad, self.mask], attributes=transfer_attributes(1, 2, 1, 1)).results[0]
         return tile if self.acc == self.element else arith_d.extf(self.vector(self.acc), tile)
 
     def write(self, out: Buffer, tile: Value, row: Value, column: Value) -> None:
         if self.element != self.acc:
             tile = arith_d.truncf(self.vector(self.element), tile)
         ir.Operation.create("vector.transfer_write", operands=[tile, out.memref, row, column, self.mask],
-                            attributes=_transfer(1, 1, 2, 1))
+                            attributes=transfer_attributes(1, 1, 2, 1))
 
     def steps(self, first: Value, begin: Value, body: Callable[[Any, Any], Any], reverse: bool) -> Value:
         """``body(column, carried)`` for the tiles of a row or part from column `first` on; what it gives is carried."""
@@ -114,12 +121,6 @@ class _Rows:
             attributes={"kind": ir.Attribute.parse(f"#vector.kind<{_kind(self.kind, self.x.dtype)}>"),
                         "reduction_dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1),
                         "inclusive": ir.BoolAttr.get(inclusive), **({_REVERSE: ir.UnitAttr.get()} if reverse else {})})
-
-
-def _transfer(*segments: int) -> dict[str, Attribute]:
-    return {"in_bounds": ir.Attribute.parse("[true, true]"),
-            "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(2)),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
 
 
 def _forall(dims: list[Dim], steps: list[int], k: LoopKernel) -> Block:
@@ -165,7 +166,7 @@ def scan_parts(k: LoopKernel) -> int:
         start = rows.start(rows.neutral())
         total = rows.steps(column, start, step, False)
         ir.Operation.create("vector.transfer_write", operands=[total, k.outputs[0].memref, row, part], attributes={
-            **_transfer(1, 1, 2, 0), "in_bounds": ir.Attribute.parse("[true]"),
+            **transfer_attributes(1, 1, 2, 0), "in_bounds": ir.Attribute.parse("[true]"),
             "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_minor_identity(2, 1))})
 
     rows.tiles(body)

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Attribute, Type, Value, arith_d, ir
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.dialects import tile
 from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
-from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored
+from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored, transfer_attributes
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
 from xcc.symbolic import Dim
 
@@ -199,18 +199,12 @@ class _Runs:
         return ir.Operation.create(
             "vector.transfer_read", results=[kind],
             operands=[self.x.memref, row, column, constant(self.x.dtype, 0), mask],
-            attributes=_transfer(1, 2, 1, 1)).result
+            attributes=transfer_attributes(1, 2, 1, 1)).result
 
     def _write(self, out: Buffer, tile: Value, row: Value, column: Value) -> None:
         mask = self._mask(out.dims, (row, column), ir.VectorType(tile.type).shape[1])
         ir.Operation.create("vector.transfer_write", operands=[tile, out.memref, row, column, mask],
-                            attributes=_transfer(1, 1, 2, 1))
-
-
-def _transfer(*segments: int) -> dict[str, Attribute]:
-    return {"in_bounds": ir.Attribute.parse("[true, true]"),
-            "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(2)),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
+                            attributes=transfer_attributes(1, 1, 2, 1))
 
 
 @converts_to_tiles("sort_rows")

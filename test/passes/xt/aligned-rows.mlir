@@ -42,3 +42,26 @@ func.func @vocabulary(%x: tensor<333x128xf16>) -> tensor<333x777xf16> {
   %y = "xt.dot_general"(%x, %w) {lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0], dtype = f16} : (tensor<333x128xf16>, tensor<128x777xf16>) -> tensor<333x777xf16>
   return %y : tensor<333x777xf16>
 }
+
+// One copy of a value of odd rows serves the product that sums along them, whose matrix stays, and the one over its columns.
+// CHECK-LABEL: func.func @head_gradients(
+// CHECK: %[[T:.*]] = "xt.transpose"(%{{.*}}) {perm = [2, 0, 1]} : (tensor<2x64x777xf16>) -> tensor<777x2x64xf16>
+// CHECK: "xt.dot_general"(%[[T]], %{{.*}}) {{.*}}lhs_contract = [0]{{.*}} (tensor<777x2x64xf16>, tensor<777x256xf16>)
+// CHECK: %[[S:.*]] = "xt.transpose"(%{{.*}}) {perm = [2, 0, 1]} : (tensor<2x64x777xf16>) -> tensor<777x2x64xf16>
+// CHECK: %[[M:.*]] = "xt.reshape"(%[[S]]) {shape = [777, 128]}
+// CHECK: "xt.dot_general"(%[[M]], %{{.*}}) {{.*}}lhs_contract = [1]{{.*}} (tensor<777x128xf16>, tensor<128x256xf16>)
+// CHECK-NOT: xt.pad
+func.func @head_gradients(%g: tensor<2x64x777xf16>, %w: tensor<777x256xf16>, %x: tensor<128x256xf16>) -> (tensor<2x64x256xf16>, tensor<777x256xf16>) {
+  %a = "xt.dot_general"(%g, %w) {lhs_batch = [], rhs_batch = [], lhs_contract = [2], rhs_contract = [0], dtype = f16} : (tensor<2x64x777xf16>, tensor<777x256xf16>) -> tensor<2x64x256xf16>
+  %m = "xt.reshape"(%g) {shape = [128, 777]} : (tensor<2x64x777xf16>) -> tensor<128x777xf16>
+  %b = "xt.dot_general"(%m, %x) {lhs_batch = [], rhs_batch = [], lhs_contract = [0], rhs_contract = [0], dtype = f16} : (tensor<128x777xf16>, tensor<128x256xf16>) -> tensor<777x256xf16>
+  return %a, %b : tensor<2x64x256xf16>, tensor<777x256xf16>
+}
+
+// f32, which asynchronous copies take one by one, stays where it is read along columns.
+// CHECK-LABEL: func.func @columns_of_words(
+// CHECK-NOT: xt.transpose
+func.func @columns_of_words(%g: tensor<128x777xf32>, %x: tensor<128x256xf32>) -> tensor<777x256xf32> {
+  %b = "xt.dot_general"(%g, %x) {lhs_batch = [], rhs_batch = [], lhs_contract = [0], rhs_contract = [0], dtype = f32} : (tensor<128x777xf32>, tensor<128x256xf32>) -> tensor<777x256xf32>
+  return %b : tensor<777x256xf32>
+}

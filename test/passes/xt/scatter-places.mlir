@@ -87,3 +87,28 @@ func.func @added(%x: tensor<2x768xf32>, %i: tensor<2048x1xi64>, %u: tensor<2048x
   %y = "xt.scatter_nd"(%x, %i, %u) {reduction = "add"} : (tensor<2x768xf32>, tensor<2048x1xi64>, tensor<2048x768xf32>) -> tensor<2x768xf32>
   return %y : tensor<2x768xf32>
 }
+
+// Sums that begin with zeros begin with what they are added to, and are rounded where they are combined.
+// CHECK-LABEL: func.func @tied
+// CHECK: %[[W:.*]] = "xt.convert"(%arg2)
+// CHECK: %[[Y:.*]] = "xt.combine_segments"(%arg0, %{{.*}}, %{{.*}}, %[[W]]) {reduction = "add"} : (tensor<777x256xf16>, {{.*}}, tensor<512x256xf32>) -> tensor<777x256xf16>
+// CHECK: return %[[Y]]
+func.func @tied(%y: tensor<777x256xf16>, %i: tensor<512x1xi64>, %u: tensor<512x256xf16>) -> tensor<777x256xf16> {
+  %z = "xt.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %b = "xt.broadcast"(%z) {shape = [777, 256]} : (tensor<f32>) -> tensor<777x256xf32>
+  %w = "xt.convert"(%u) {dtype = f32, saturate = false} : (tensor<512x256xf16>) -> tensor<512x256xf32>
+  %s = "xt.scatter_nd"(%b, %i, %w) {reduction = "add"} : (tensor<777x256xf32>, tensor<512x1xi64>, tensor<512x256xf32>) -> tensor<777x256xf32>
+  %n = "xt.convert"(%s) {dtype = f16, saturate = false} : (tensor<777x256xf32>) -> tensor<777x256xf16>
+  %a = "xt.add"(%y, %n) : (tensor<777x256xf16>, tensor<777x256xf16>) -> tensor<777x256xf16>
+  return %a : tensor<777x256xf16>
+}
+
+// CHECK-LABEL: func.func @one_number
+// CHECK: %[[Z:.*]] = "xt.constant"() {value = dense<1.000000e+00> : tensor<1x1xf32>}
+// CHECK: "xt.combine_segments"(%[[Z]], {{.*}} {reduction = "mul"} : (tensor<1x1xf32>, {{.*}} -> tensor<777x256xf32>
+func.func @one_number(%i: tensor<512x1xi64>, %u: tensor<512x256xf32>) -> tensor<777x256xf32> {
+  %z = "xt.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %b = "xt.broadcast"(%z) {shape = [777, 256]} : (tensor<f32>) -> tensor<777x256xf32>
+  %s = "xt.scatter_nd"(%b, %i, %u) {reduction = "mul"} : (tensor<777x256xf32>, tensor<512x1xi64>, tensor<512x256xf32>) -> tensor<777x256xf32>
+  return %s : tensor<777x256xf32>
+}

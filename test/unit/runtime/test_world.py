@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import queue
+import re
 import socket
 import threading
 import time
@@ -56,6 +58,14 @@ def failed(w: World) -> str:
     raise AssertionError("nothing was heard")
 
 
+def soon(holds: Callable[[], bool]) -> None:
+    """Waits until it does, which another thread is about to see to."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_rank_0_is_told_last(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its process has the hub in it, and may end when it hears: others would not be told."""
     told: list[int] = []
@@ -103,12 +113,13 @@ def test_two_jobs_on_one_port(port: int) -> None:
 
 def test_a_rank_that_fails_is_heard_of(port: int) -> None:
     worlds = meet(3, port)
-    heard: list[str] = []
-    worlds[2].on_failure(heard.append)
+    heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+    worlds[2].on_failure(heard.put)
     worlds[1].fail("sizes do not fit")
     assert failed(worlds[0]) == "rank 0 of 3: rank 1 failed: sizes do not fit"
     assert failed(worlds[2]) == "rank 2 of 3: rank 1 failed: sizes do not fit"
-    assert heard == ["rank 1 failed: sizes do not fit"]
+    assert heard.get(timeout=60) == "rank 1 failed: sizes do not fit"     # a thread tells it, after the others know
+    assert heard.empty()
     with pytest.raises(UserError, match="rank 1 of 3: rank 1 failed: sizes do not fit"):
         worlds[1].begin_run()
     with pytest.raises(UserError, match="rank 1 failed"):
@@ -136,7 +147,7 @@ def test_who_waits_for_a_rank_that_ends_is_told(port: int) -> None:
 def test_a_rank_that_does_not_come(port: int) -> None:
     got = meet(3, port, lambda w: w.exchange("m.xcm is loaded", 1, seconds=0.1) if w.place.rank else w)
     for rank in (1, 2):
-        assert f"rank {rank} of 3: rank 0 did not come: m.xcm is loaded" in str(got[rank])
+        assert re.match(f"rank {rank} of 3: rank 0(, [12])? did not come: m.xcm is loaded", str(got[rank]))
 
 
 def test_a_rank_that_is_done_leaves_the_others_at_work(port: int) -> None:
@@ -144,9 +155,7 @@ def test_a_rank_that_is_done_leaves_the_others_at_work(port: int) -> None:
     for w in worlds:
         w.begin_run()
     worlds[0].leave()
-    deadline = time.monotonic() + 60
-    while 0 not in worlds[1]._left and time.monotonic() < deadline:
-        time.sleep(0.01)
+    soon(lambda: 0 in worlds[1]._left)
     worlds[1].check()           # the run that both have begun goes on
     with pytest.raises(UserError, match="rank 0 has left after 1 runs"):
         worlds[1].begin_run()
@@ -178,7 +187,7 @@ def test_what_is_told(port: int) -> None:
     assert ears.came.acquire(timeout=60) and ears.came.acquire(timeout=60) and ears.heard == [(0, {"n": 3}), (0, 4)]
     gone = weakref.ref(ears)
     del ears
-    assert gone() is None
+    soon(lambda: gone() is None)        # the thread that called it has it for a moment more
     worlds[0].tell("m", 5)
 
 
@@ -199,6 +208,7 @@ def test_who_does_not_know_the_secret_is_sent_away(port: int) -> None:
         with pytest.raises((EOFError, OSError, ValueError)):
             asked(secret, rank, job)
     first = asked("secret")
+    soon(lambda: 1 in hub._ranks)
     with pytest.raises(EOFError):
         asked("secret").receive()
     for c in (first, silent):

@@ -111,7 +111,13 @@ def types_widen(x, y):
     y.store(0, best + count + b)
 
 
-KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen)
+@xcc.kernel
+def at_a_place(x, y):
+    last = x.shape[0] - 1
+    y.scatter(last, x.gather(last) + x.gather(9, other=2.0))
+
+
+KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place)
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from xcc.frontends.torch import compat
+from xcc.frontends.torch import known_addresses, repeat_code
 from xcc.frontends.torch.tensor_call import TensorCall, picked
 from xcc.runtime.cpu import NativeCall
 from xcc.runtime.turn import Turn
@@ -91,18 +91,43 @@ def test_a_repeat_follows_what_moves(static):
         assert executor.ran[before:] == [[moved[k].data_ptr() for k in at] + [out[0].data_ptr()]]
 
 
-def test_many_parameters_are_compared_at_once(monkeypatch):
-    def same(tensors, addresses, places):
-        return [tensors[n].data_ptr() for n in places] == [addresses[n] for n in places]
-
-    monkeypatch.setattr(compat, "same_addresses", same)
-    call, given = made(11, static=range(1, 11)), [torch.ones(4, 4) for _ in range(11)]
+def many(count=11):
+    """Of a call with so many inputs, of which all but the first are static: these, and what repeats it."""
+    call, given = made(count, static=range(1, count)), [torch.ones(4, 4), *(
+        torch.nn.Parameter(torch.ones(4, 4)) for _ in range(count - 1))]
     pointers, symbols = call.addresses(given), {"n": 4}
     call(pointers, (4,), symbols)
-    repeat = call.repeat(pointers, (4,), symbols)
+    return given, call.repeat(pointers, (4,), symbols)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_many_parameters_are_compared(monkeypatch, at_once):
+    if not at_once:
+        monkeypatch.setattr(repeat_code, "compares", lambda: None)
+    given, repeat = many()
     assert repeat([torch.ones(4, 4), *given[1:]]) is not None
     for n in (1, 10):
         assert repeat([*given[:n], torch.ones(4, 4), *given[n + 1:]]) is None
+        was = given[n].data
+        given[n].data = torch.ones(4, 4)        # the same object, and no new version
+        assert repeat(given) is None
+        given[n].data = was
+        assert repeat(given) is not None
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_has_no_address_lies_elsewhere(monkeypatch, at_once):
+    """No tensor, and one without memory: torch throws in the middle of the comparison."""
+    if not at_once:
+        monkeypatch.setattr(known_addresses, "compares", lambda: None)
+    tensors = [torch.ones(4, 4) for _ in range(3)]
+    known = known_addresses.KnownAddresses({2: tensors[2].data_ptr(), 0: tensors[0].data_ptr()})
+    assert known.hold(tensors) and known.hold([tensors[0], None, tensors[2]])
+    sparse = torch.ones(4, 4).to_sparse()
+    for other in (tensors[1], sparse) if at_once and known_addresses.compares() else (tensors[1],):
+        assert not known.hold([tensors[0], tensors[1], other])
+        assert not known.hold([other, tensors[1], tensors[2]])
+    assert known.hold(tensors)
 
 
 def test_what_lies_in_another_way_is_no_repeat():
