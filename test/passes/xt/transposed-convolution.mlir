@@ -9,7 +9,7 @@
 // CHECK: %[[O:.*]] = "xt.reshape"(%[[T]]) {{.*}} -> tensor<1x8x10x3xf32>
 // CHECK-NEXT: return %[[O]]
 func.func @disjoint(%x: tensor<1x4x5x6xf32>, %w: tensor<2x2x6x3xf32>) -> tensor<1x8x10x3xf32> {
-  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [1, 1], high = [1, 1], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x5x6xf32>, tensor<2x2x6x3xf32>) -> tensor<1x8x10x3xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [1, 1], high = [1, 1], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x5x6xf32>, tensor<2x2x6x3xf32>) -> tensor<1x8x10x3xf32>
   return %0 : tensor<1x8x10x3xf32>
 }
 
@@ -21,7 +21,7 @@ func.func @disjoint(%x: tensor<1x4x5x6xf32>, %w: tensor<2x2x6x3xf32>) -> tensor<
 // CHECK: %[[O:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<1x10x12x3xf32>
 // CHECK: "xt.slice"(%[[O]]) {limits = [1, 10, 12, 3], starts = [0, 1, 1, 0]
 func.func @overlapping(%x: tensor<1x4x5x6xf32>, %w: tensor<3x3x6x3xf32>) -> tensor<1x9x11x3xf32> {
-  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [2, 2], high = [2, 2], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x5x6xf32>, tensor<3x3x6x3xf32>) -> tensor<1x9x11x3xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [2, 2], high = [2, 2], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x5x6xf32>, tensor<3x3x6x3xf32>) -> tensor<1x9x11x3xf32>
   return %0 : tensor<1x9x11x3xf32>
 }
 
@@ -31,7 +31,7 @@ func.func @overlapping(%x: tensor<1x4x5x6xf32>, %w: tensor<3x3x6x3xf32>) -> tens
 // CHECK: "xt.pad"(%{{.*}}) {high = [0, 0, 2, 0, 0]
 // CHECK: "xt.slice"(%{{.*}}) {limits = [1, 10, 3]
 func.func @apart(%x: tensor<1x4x6xf32>, %w: tensor<1x6x3xf32>) -> tensor<1x10x3xf32> {
-  %0 = "xt.convolution"(%x, %w) {strides = [1], low = [0], high = [0], lhs_dilation = [3], rhs_dilation = [1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x6xf32>, tensor<1x6x3xf32>) -> tensor<1x10x3xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1], low = [0], high = [0], lhs_dilation = [3], rhs_dilation = [1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x6xf32>, tensor<1x6x3xf32>) -> tensor<1x10x3xf32>
   return %0 : tensor<1x10x3xf32>
 }
 
@@ -39,6 +39,6 @@ func.func @apart(%x: tensor<1x4x6xf32>, %w: tensor<1x6x3xf32>) -> tensor<1x10x3x
 // CHECK-LABEL: func.func @depthwise(
 // CHECK: "xt.convolution"(%arg0, %arg1) {{.*}}lhs_dilation = [2]
 func.func @depthwise(%x: tensor<1x4x6xf32>, %w: tensor<3x1x6xf32>) -> tensor<1x9x6xf32> {
-  %0 = "xt.convolution"(%x, %w) {strides = [1], low = [2], high = [2], lhs_dilation = [2], rhs_dilation = [1], groups = 6 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x6xf32>, tensor<3x1x6xf32>) -> tensor<1x9x6xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1], low = [2], high = [2], lhs_dilation = [2], rhs_dilation = [1], groups = 6 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x6xf32>, tensor<3x1x6xf32>) -> tensor<1x9x6xf32>
   return %0 : tensor<1x9x6xf32>
 }

@@ -28,5 +28,5 @@ def test_numbers_stay(steps, kernel, low, high, groups):
     want = reference(module, inputs, {})
     TransposedConvolution().run(module, PassContext())
     xt.verify(module)
-    assert "lhs_dilation = [%s]" % ", ".join(map(str, steps)) not in str(module)
+    assert f"lhs_dilation = {list(steps)}" not in str(module)
     np.testing.assert_allclose(reference(module, inputs, {})[0], want[0], rtol=1e-4, atol=1e-5)

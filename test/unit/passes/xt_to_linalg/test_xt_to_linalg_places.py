@@ -22,6 +22,8 @@ MOVEMENT: dict[str, Callable[[Any], Any]] = {
     "edge": lambda x: xt.pad(x, low=(1, 0, 2), high=(0, 3, 1), mode="edge"),
     "reflect": lambda x: xt.pad(x, low=(1, 0, 7), high=(0, 3, 9), mode="reflect"),
     "wrap": lambda x: xt.pad(x, low=(1, 0, 7), high=(0, 3, 9), mode="wrap"),
+    "reflect once": lambda x: xt.pad(x, low=(2, 0, 4), high=(1, 3, 1), mode="reflect"),
+    "wrap once": lambda x: xt.pad(x, low=(2, 0, 4), high=(1, 3, 3), mode="wrap"),
     "reshape unit": lambda x: xt.reshape(x, shape=(3, 1, 4, 5, 1)),
     "reshape merge": lambda x: xt.exp(xt.reshape(x, shape=(12, 5))),
     "reshape split": lambda x: xt.exp(xt.reshape(x, shape=(3, 2, 2, 5))),
