@@ -75,8 +75,9 @@ def test_dynamic_slices() -> None:
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min", "logsumexp"])
 @pytest.mark.parametrize("flags", [(False, False), (True, False), (False, True), (True, True)])
 def test_cumulative(kind: str, flags: Any) -> None:
-    check(lambda x: xt.cumulative(x, kind=kind, axis=1, exclusive=flags[0], reverse=flags[1]), floats(3, 7, 2),
-          rtol=1e-4, atol=1e-5)
+    for shape in ((3, 7, 2), (2, 5, 3, 100)):       # more neighbours than are scanned together
+        check(lambda x: xt.cumulative(x, kind=kind, axis=1, exclusive=flags[0], reverse=flags[1]), floats(*shape),
+              rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("descending", [False, True])
