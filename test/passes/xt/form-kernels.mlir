@@ -175,7 +175,7 @@ func.func @attention_takes_no_others(%q: tensor<1x2x1x16xf16>, %k: tensor<1x2x40
 func.func @stored_pad(%x: tensor<1x4x4x4xf32>, %w: tensor<4x8xf32>, %f: tensor<3x3x8x8xf32>) -> (tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>) {
   %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [3], rhs_batch = [], rhs_contract = [0]} : (tensor<1x4x4x4xf32>, tensor<4x8xf32>) -> tensor<1x4x4x8xf32>
   %1 = "xt.pad"(%0) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 0.0 : f64, xcc.stored} : (tensor<1x4x4x8xf32>) -> tensor<1x6x6x8xf32>
-  %2 = "xt.convolution"(%1, %f) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x6x6x8xf32>, tensor<3x3x8x8xf32>) -> tensor<1x4x4x8xf32>
+  %2 = "xt.convolution"(%1, %f) {dtype = f32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x6x6x8xf32>, tensor<3x3x8x8xf32>) -> tensor<1x4x4x8xf32>
   return %2, %0 : tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>
 }
 
