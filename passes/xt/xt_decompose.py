@@ -10,13 +10,15 @@ from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose import load
 from xcc.passes.xt.decompose.attention import fused_attention, fused_with_sums, simpler_attention
+from xcc.passes.xt.decompose.attention_gradient import fused_key_gradients, fused_query_gradient
 from xcc.passes.xt.decompose.build import dtype
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_ops
 from xcc.targets.base import Chip
 
 FEW_QUERIES = 8
 WIDEST = 256        # features that a tile of attention holds
-FUSED = {"attention": fused_attention, "attention_with_sums": fused_with_sums}
+FUSED = {"attention": fused_attention, "attention_key_gradients": fused_key_gradients,
+         "attention_query_gradient": fused_query_gradient, "attention_with_sums": fused_with_sums}
 
 
 @register_pass

@@ -31,6 +31,15 @@ class Powers:
         constant = V(b.constant(ir.FloatAttr.get(self.element, scale), self.element))
         return self._exp2(b.elementwise("math.fma", self.element, [x, *b.align([constant, less], x.axes)], {}))
 
+    def relative(self, x: V, factor: float, top: V) -> V:
+        """exp(factor * x - top). top * log2(e) is finite, unless `factor` is 1."""
+        b, scale = self.b, factor * math.log2(math.e)
+        if factor == 1.0:
+            return self.power(x, top, 1.0)
+        less = b.elementwise("arith.negf", self.element, [self.times(top, math.log2(math.e))], {})
+        constant = V(b.constant(ir.FloatAttr.get(self.element, scale), self.element))
+        return self._exp2(b.elementwise("math.fma", self.element, [x, *b.align([constant, less], x.axes)], {}))
+
     def change(self, old: V, new: V, factor: float) -> V:
         """exp(factor * (old - new)), with the products rounded as `power` rounds them."""
         scale = factor * math.log2(math.e)
