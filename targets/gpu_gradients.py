@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from xcc.passes.linalg.kernel.chained import ChainedGroup
-from xcc.passes.linalg.kernel.domain import Domain, estimate, volume
+from xcc.passes.linalg.kernel.domain import Domain, estimate
 from xcc.passes.linalg.kernel.kernel import Kernel, bare_loop, loop_index
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.passes.shared.instruction_tables import instructions_of
+from xcc.symbolic import symbols_of
 from xcc.targets.base import Chip
 from xcc.targets.gpu_convolution import multiplied_type
-from xcc.symbolic import symbols_of
 
-WIDEST = 128    # features that a tile holds
+ROWS = 64           # of a tile: 16 a warp, or a warpgroup's
+COLUMNS = (64, 32)  # of a step, the most first
+STEP = 8            # columns that would take as long as a step does beside its columns
+FEW = 64            # features up to which two sums leave registers for the most columns
 
 
 def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: Chip) -> Schedule | None:
-    """Rows x features of each sum in one tile, a block of columns a step."""
+    """Rows x features of each sum in one tile, a block of columns a step; None without matrix instructions for it."""
     found = group.sums[0]
     factors, position = product_operands(found.op), place.position.get(found.op)
     if factors is None or position is None or any(bare_loop(e) is None for e in position):
@@ -28,18 +31,24 @@ def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: C
     weights, values = (one, other) if one - other <= of_row else (other, one)
     rows, columns = sorted(weights - values), sorted(values - weights)
     size = found.op.loops[columns[0]] if len(columns) == 1 and rows else None
-    if not isinstance(size, int) or size > WIDEST:
+    row, column = (to_dim[rows[-1]], to_dim[columns[0]]) if size is not None else (None, None)
+    if not isinstance(size, int) or row is None or column is None or size > chip.chained_features \
+            or not any(i.types[0] == str(multiplied_type(factors[0])) and i.exact for i in instructions_of(chip)):
         return None
-    row, column = to_dim[rows[-1]], to_dim[columns[0]]
     vector = [1] * len(place.dims)
-    vector[column] = max(16, pow2_above(size))
-    vector[row] = 64
-    keys = 32
-    element = str(multiplied_type(factors[0]))
-    mma = any(i.types[0] == element and i.exact and i.family in chip.chained_families for i in instructions_of(chip))
-    lanes = tuple(tuple(keys if o in {s.op for s in group.sums} else max(16, pow2_above(estimate(o.loops[p])))
+    vector[column], vector[row] = max(16, pow2_above(size)), ROWS
+    sums = {s.op for s in group.sums}
+    step = _columns(vector[column], estimate(found.op.loops[found.loop]), len(sums), chip)
+    lanes = tuple(tuple(step if o in sums else max(16, pow2_above(estimate(o.loops[p])))
                         for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
-    import os
+    last = found.visible(kernel)[1]
+    grows = last is not None and f"i{rows[-1]}" in symbols_of(last)     # later rows have more steps
     return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), lanes, "mask", "gather", parallel=True,
-                    online=True, gpu=GpuPart(threads=4 * chip.warp, stages=2,
-                                             warpgroup=chip.warpgroup_products and os.environ.get("WG","1")=="1"))
+                    online=True, gpu=GpuPart(threads=2 * ROWS if chip.chained_families else 4 * ROWS, stages=2,
+                                             descending=row if grows else -1, warpgroup=chip.warpgroup_products))
+
+
+def _columns(features: int, length: int, sums: int, chip: Chip) -> int:
+    """Columns of a step of `sums` sums: those of warpgroups have registers for many, which `length` should fill."""
+    few = not chip.warpgroup_products or sums > 1 and features > FEW
+    return min(COLUMNS[few:], key=lambda n: -(-length // n) * (n + STEP))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from xcc._mlir import Module, Operation
@@ -16,6 +17,12 @@ from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_o
 from xcc.targets.base import Chip
 
 FEW_QUERIES = 8
+CHAINED = 0.3       # of the peak rate that gradients reach as kernels of chained products
+REACHED = 0.6       # of the peak rate that products alone reach
+CHAINED_PRODUCTS, PRODUCTS = 7, 5
+SCORE_BYTES = 12    # that products move of each score: weights written and read twice, its gradient, too
+TILE = 64           # queries and keys of a tile, to which others are padded
+LONG = 4096         # what is not known
 WIDEST = 256        # features that a tile of attention holds
 FUSED = {"attention": fused_attention, "attention_key_gradients": fused_key_gradients,
          "attention_query_gradient": fused_query_gradient, "attention_with_sums": fused_with_sums}
@@ -59,10 +66,13 @@ def worth_keeping(op: Operation, chip: Chip | None) -> bool:
     """Attention of a few queries has no tile of rows to share its keys: it is kept where matrix instructions take the
     products, else its parts read the keys faster.
 
-    Nor is there a tile where the features of a head are too many, or their number is not known.
+    Nor is there a tile where the features of a head are too many, or their number is not known. Gradients are kept
+    where that is estimated to take less time.
     """
     if name_of(op) not in FUSED:
         return True
+    if name_of(op).endswith(("_gradient", "_gradients")):
+        return gradients_pay(op, chip)
     features = [shape_of(op.operands[n])[-1] for n in (0, 2)]
     if not all(isinstance(n, int) and n <= WIDEST for n in features):
         return False
@@ -70,3 +80,23 @@ def worth_keeping(op: Operation, chip: Chip | None) -> bool:
     if not isinstance(queries, int) or queries >= FEW_QUERIES:
         return True
     return chip is not None and bool(chip.matrix) and dtype(op.operands[1]) in ("f16", "bf16")
+
+
+def gradients_pay(op: Operation, chip: Chip | None) -> bool:
+    """Whether attention's gradients as kernels that compute the scores again take less time than products that read
+    them from memory; where sizes are not known, they are taken to be long.
+
+    CHAINED says how much of a chip's peak rate the former reach.
+    """
+    _, q, k, v = (shape_of(x) for x in op.operands[:4])
+    kind, features = dtype(op.operands[1]), q[3]
+    rate = dict(chip.flops).get(kind, 0.0) if chip is not None else 0.0
+    if chip is None or not rate or kind not in ("f16", "bf16") or not chip.matrix or features != v[3] \
+            or not isinstance(features, int) or features > chip.chained_features:
+        return False
+    sizes = [n if isinstance(n, int) else LONG for n in (*q[:3], k[2])]
+    padded = [-(-n // TILE) * TILE for n in (*sizes[2:], features)]
+    seen = 0.5 if attrs_of(op).causal and sizes[2] > 4 * TILE else 1.0
+    chained = sizes[0] * sizes[1] * prod(padded) * 2 * CHAINED_PRODUCTS * seen / (CHAINED * rate)
+    scores = prod(sizes)
+    return chained < scores * (SCORE_BYTES / chip.bandwidth + 2 * PRODUCTS * features / (REACHED * rate))

@@ -18,7 +18,8 @@ from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.evaluate.key_loop import KeyLoop
 from xcc.passes.linalg.evaluate.reduction import Reduction
 from xcc.passes.linalg.kernel.chained import ChainedSum
-from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor
+from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, ops_behind
+from xcc.passes.linalg.kernel.online import Read
 from xcc.passes.linalg.kernel.reduction_body import narrow, product_operands
 from xcc.symbolic import Dim
 
@@ -35,7 +36,7 @@ class ChainedLoop(KeyLoop):
         first = sums[0]
         super().__init__(ev, first.loop, first.op.loops[first.loop], ev.reduce[first.op][first.loop], wanted[first.op],
                          first.x[0].element)
-        self.sums, self.wanted = sums, wanted
+        self.sums, self.wanted = sorted(sums, key=lambda s: len(list(ops_behind(s.op.results[0])))), wanted
 
     def emit(self) -> None:
         """Evaluates the sums, which are then found."""
@@ -46,16 +47,21 @@ class ChainedLoop(KeyLoop):
             reductions.append(Reduction(self.ev, s.op, env, axes))
             for t, access in s.op.inputs:
                 self.prefetch(t, access, env, set())
-                self._read_rows(t, access, env)
+            self._evaluate(s, env, products=False)
+            if not any(f"i{s.loop}" in symbolic.symbols_of(e) for e in s.top[1]):
+                self._top(s, env)
         accs = [r.neutral(0, r.out_axes) for r in reductions]
         low, high = self.bounds(self.sums[0].visible(self.ev.kernel))
         loop = scf_d.ForOp(low, high, b.int(self.lanes), [a.value for a in accs])
         with ir.InsertionPoint(loop.body), b.scope():
             key = self._keys(loop.induction_variable)
             before = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
+            envs = [{**self.wanted[s.op], f"i{s.loop}": key} for s in self.sums]
+            for products in (False, True):
+                for s, env in zip(self.sums, envs, strict=True):
+                    self._evaluate(s, env, products)
             after = []
-            for s, r, acc in zip(self.sums, reductions, before, strict=True):
-                env = {**self.wanted[s.op], f"i{s.loop}": key}
+            for s, env, r, acc in zip(self.sums, envs, reductions, before, strict=True):
                 self._exponentiate(s, env)
                 after.append(r.step.contraction(env, acc, set(key.axes)))
             scf_d.YieldOp([v.value for v in after])
@@ -77,8 +83,7 @@ class ChainedLoop(KeyLoop):
         if self.b.recall(place) is None:
             key = env[f"i{s.loop}"]
             x, factor = self.scaled(*s.x, env)
-            top = self.ev.tile(s.top[0], [self.b.access(e, env) for e in s.top[1]])
-            power = self.powers.relative(self.hide_past_limits(x, key), factor, top)
+            power = self.powers.relative(self.hide_past_limits(x, key), factor, *self._top(s, env))
             self.b.remember(place, power)
             self.ev.zero_past_limits.add(power.value)
         for v in product_operands(s.op) or ():
@@ -86,6 +91,13 @@ class ChainedLoop(KeyLoop):
             if isinstance(read.owner, ir.Block) and s.op.inputs[ir.BlockArgument(read).arg_number][0].producer:
                 t, access = s.op.inputs[ir.BlockArgument(read).arg_number]
                 self._spread_zeros(self.ev.tile(t, [self.b.access(e, env) for e in access]).value)
+
+    def _top(self, s: ChainedSum, env: dict[str, Ix]) -> tuple[V, V]:
+        """What the exponentials of `s` are relative to, and its negated form."""
+        t, place = s.top[0], [self.b.access(e, env) for e in s.top[1]]
+        key = ("negated", t, tuple(i.key() for i in place))
+        top = self.ev.tile(t, place)
+        return top, self.b.recall(key) or self.b.remember(key, self.powers.negated(top))
 
     def _spread_zeros(self, value: Value) -> None:
         """A product with exponentials is 0 where these are."""
@@ -95,14 +107,24 @@ class ChainedLoop(KeyLoop):
                 and any(v in self.ev.zero_past_limits for v in value.owner.operands):
             self.ev.zero_past_limits.add(value)
 
-    def _read_rows(self, t: Tensor, access: Access, env: dict[str, Ix]) -> None:
-        """Reads before the loop what is of rows alone: no key walks it, nor a product."""
+    def _behind(self, t: Tensor, access: Access, env: dict[str, Ix], seen: set[Read], found: list[Read]) -> list[Read]:
+        """What `t` is made of without products, and these: arguments and products whose coordinates `env` gives."""
         op = t.producer
+        if (t, access) in seen:
+            return found
+        seen.add((t, access))
         if op is None or op.is_reduction:
-            return
+            known = all(n in env or n in self.ev.kernel.symbols for e in access for n in symbolic.symbols_of(e))
+            return [*found, (t, access)] if known and (op is not None or t.arg >= 0) else found
         inner: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
         for s, a in op.inputs:
-            at = tuple(symbolic.substitute(e, inner) for e in a)
-            if s.arg >= 0 and all(n in env or n in self.ev.kernel.symbols for e in at for n in symbolic.symbols_of(e)):
-                self.ev.tile(s, [self.b.access(e, env) for e in at])
-            self._read_rows(s, at, env)
+            found = self._behind(s, tuple(symbolic.substitute(e, inner) for e in a), env, seen, found)
+        return found
+
+    def _evaluate(self, s: ChainedSum, env: dict[str, Ix], products: bool) -> None:
+        """Evaluates at `env` what the factors of `s` are made of: arguments, or products, which run as others begin."""
+        for read, access in s.op.inputs:
+            if read.producer is not None:
+                for t, at in self._behind(read, access, env, set(), []):
+                    if (t.producer is not None) == products:
+                        self.ev.tile(t, [self.b.access(e, env) for e in at])
