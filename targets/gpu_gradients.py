@@ -21,9 +21,9 @@ FEW = 64            # features up to which two sums leave registers for the most
 
 def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: Chip) -> Schedule | None:
     """Rows x features of each sum in one tile, a block of columns a step; None without matrix instructions for it."""
-    found = group.sums[0]
-    factors, position = product_operands(found.op), place.position.get(found.op)
-    if factors is None or position is None or any(bare_loop(e) is None for e in position):
+    found = next((s for s in group.sums if s.op in place.position), None)     # of the result that the tile is of
+    factors, position = (product_operands(found.op), place.position[found.op]) if found is not None else (None, None)
+    if found is None or factors is None or position is None or any(bare_loop(e) is None for e in position):
         return None
     to_dim = {loop_index(o): bare_loop(e) for o, e in zip(found.op.outs[0], position, strict=True)}
     one, other = (loops_of(found.op, v) & set(to_dim) for v in factors)

@@ -17,13 +17,15 @@ from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, replace, walk_o
 from xcc.targets.base import Chip
 
 FEW_QUERIES = 8
-CHAINED = 0.3       # of the peak rate that gradients reach as kernels of chained products
-REACHED = 0.6       # of the peak rate that products alone reach
-CHAINED_PRODUCTS, PRODUCTS = 7, 5
-SCORE_BYTES = 12    # that products move of each score: weights written and read twice, its gradient, too
-TILE = 64           # queries and keys of a tile, to which others are padded
-LONG = 4096         # what is not known
 WIDEST = 256        # features that a tile of attention holds
+CHAINED = 0.3       # of the peak rate that gradients reach as two kernels of chained products: no time measured yet
+REACHED = 0.3       # that products reach whose scores are in memory
+LAUNCH = 3e-6       # seconds from a kernel to the next one, with what is left of the last tiles
+CHAINED_PRODUCTS, PRODUCTS = 7, 5
+CHAINED_KERNELS = 2
+SCORE_BYTES = 12    # that products move of each score: weights written and read twice, its gradient, too
+TILE = (64, 32)     # rows and columns of a tile, to which others are padded
+LONG = 4096         # what is not known
 FUSED = {"attention": fused_attention, "attention_key_gradients": fused_key_gradients,
          "attention_query_gradient": fused_query_gradient, "attention_with_sums": fused_with_sums}
 
@@ -94,9 +96,9 @@ def gradients_pay(op: Operation, chip: Chip | None) -> bool:
     if chip is None or not rate or kind not in ("f16", "bf16") or not chip.matrix or features != v[3] \
             or not isinstance(features, int) or features > chip.chained_features:
         return False
-    sizes = [n if isinstance(n, int) else LONG for n in (*q[:3], k[2])]
-    padded = [-(-n // TILE) * TILE for n in (*sizes[2:], features)]
-    seen = 0.5 if attrs_of(op).causal and sizes[2] > 4 * TILE else 1.0
-    chained = sizes[0] * sizes[1] * prod(padded) * 2 * CHAINED_PRODUCTS * seen / (CHAINED * rate)
-    scores = prod(sizes)
-    return chained < scores * (SCORE_BYTES / chip.bandwidth + 2 * PRODUCTS * features / (REACHED * rate))
+    batch, heads, *line = (n if isinstance(n, int) else LONG for n in (*q[:3], k[2]))
+    seen = 0.5 if attrs_of(op).causal and line[0] > 4 * TILE[0] else 1.0
+    padded = prod(-(-n // side) * side for n, side in zip(line, TILE, strict=True)) * seen * batch * heads
+    chained = padded * 2 * features * CHAINED_PRODUCTS / (CHAINED * rate) + CHAINED_KERNELS * LAUNCH
+    score = SCORE_BYTES / chip.bandwidth + 2 * features * PRODUCTS / (REACHED * rate)
+    return chained < batch * heads * prod(line) * score + PRODUCTS * LAUNCH
