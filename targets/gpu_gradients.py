@@ -16,7 +16,6 @@ from xcc.targets.gpu_convolution import multiplied_type
 ROWS = 64           # of a tile: 16 a warp, or a warpgroup's
 COLUMNS = (64, 32)  # of a step, the most first
 STEP = 8            # columns that would take as long as a step does beside its columns
-FEW = 64            # features up to which two sums leave registers for the most columns
 
 
 def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: Chip) -> Schedule | None:
@@ -38,7 +37,7 @@ def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: C
     vector = [1] * len(place.dims)
     vector[column], vector[row] = max(16, pow2_above(size)), ROWS
     sums = {s.op for s in group.sums}
-    step = _columns(vector[column], estimate(found.op.loops[found.loop]), len(sums), chip)
+    step = _columns(estimate(found.op.loops[found.loop]), len(sums), chip)
     lanes = tuple(tuple(step if o in sums else max(16, pow2_above(estimate(o.loops[p])))
                         for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
     last = found.visible(kernel)[1]
@@ -48,7 +47,6 @@ def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: C
                                              descending=row if grows else -1, warpgroup=chip.warpgroup_products))
 
 
-def _columns(features: int, length: int, sums: int, chip: Chip) -> int:
-    """Columns of a step of `sums` sums: those of warpgroups have registers for many, which `length` should fill."""
-    few = not chip.warpgroup_products or sums > 1 and features > FEW
-    return min(COLUMNS[few:], key=lambda n: -(-length // n) * (n + STEP))
+def _columns(length: int, sums: int, chip: Chip) -> int:
+    """Columns of a step of `sums` sums: one of warpgroups leaves registers for many, which `length` should fill."""
+    return min(COLUMNS[not chip.warpgroup_products or sums > 1:], key=lambda n: -(-length // n) * (n + STEP))
