@@ -12,7 +12,7 @@ from xcc import symbolic
 from xcc._mlir import Attribute, Type, Value, arith_d, ir, scf_d
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.online_powers import Powers
-from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor
+from xcc.passes.linalg.kernel.kernel import Access, Tensor
 from xcc.passes.linalg.kernel.online import Read, hidden, multiple, seen_steps
 from xcc.symbolic import Dim
 
@@ -43,12 +43,12 @@ class KeyLoop:
             return self.ev.tile(t, [self.b.access(e, env) for e in access]), 1.0
         test, source = choice
         y, factor = self.scaled(*source, env)
-        key, ends = env[f"i{self.loop}"], seen_steps(self.ev.kernel, self.loop, test)
-        for last, row in enumerate(map(self._of_rows, ends)):
-            if row is not None:
-                return self.where(self._some_hidden(row, key, bool(last)), y,
-                                  lambda row=row, last=last: self._seen(row, key, bool(last))), factor
-        return self.where(None, y, lambda: self.ev.tile(test[0], [self.b.access(e, env) for e in test[1]])), factor
+        first, last = map(self._of_rows, seen_steps(self.ev.kernel, self.loop, test))
+        key, row = env[f"i{self.loop}"], first or last
+        if row is None:
+            return self.where(None, y, lambda: self.ev.tile(test[0], [self.b.access(e, env) for e in test[1]])), factor
+        up_to = first is None
+        return self.where(self._some_hidden(row, key, up_to), y, lambda: self._seen(row, key, up_to)), factor
 
     def hide_past_limits(self, x: V, key: Ix) -> V:
         """`x` with -inf behind the last key."""
@@ -74,17 +74,17 @@ class KeyLoop:
         row = self.b.access(end, self.row_env) if end is not None else None
         return None if row is None or row.vec is not None else row
 
-    def _some_hidden(self, end: Ix, key: Ix, last: bool) -> Value:
-        """Whether a row does not see all keys of this step, where it sees those up to `end` (`last`), or from it on."""
+    def _some_hidden(self, end: Ix, key: Ix, up_to: bool) -> Value:
+        """Whether a row does not see all keys of this step, where it sees those `up_to` `end`, or from it on."""
         b = self.b
-        if not last:
+        if not up_to:
             most = b.add(b.scalar(end), b.int(_extent(end, 1)))
             return b.op("arith.cmpi", b.i1, [b.scalar(key), most], predicate=predicate("slt"))
         least = b.add(b.scalar(end), b.int(_extent(end, -1)))
         return b.op("arith.cmpi", b.i1, [b.add(b.scalar(key), b.int(_lanes(key) - 1)), least],
                     predicate=predicate("sgt"))
 
-    def _seen(self, end: Ix, key: Ix, last: bool) -> V:
+    def _seen(self, end: Ix, key: Ix, up_to: bool) -> V:
         """Which keys of this step are on the right side of `end`, as numbers of lanes, which are small."""
         b = self.b
         ahead = b.vector(b.ix_add(end, b.ix_scale(Ix(base=key.base), -1)))
@@ -92,7 +92,7 @@ class KeyLoop:
             ahead = b.elementwise(name, b.index, [ahead, V(b.int(bound))], {})
         i32 = ir.IntegerType.get_signless(32)
         small = [b.elementwise("arith.index_cast", i32, [v], {}) for v in (b.vector(Ix(coefs=key.coefs)), ahead)]
-        return b.elementwise("arith.cmpi", b.i1, small, {"predicate": predicate("sle" if last else "sge")})
+        return b.elementwise("arith.cmpi", b.i1, small, {"predicate": predicate("sle" if up_to else "sge")})
 
     def where(self, needed: Value | None, y: V, mask: Callable[[], V | None], other: float = float("-inf")) -> V:
         """`y` where `mask` holds, else `other`; the mask holds everywhere unless `needed` (None: not known)."""

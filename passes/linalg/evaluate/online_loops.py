@@ -34,7 +34,8 @@ class OnlineLoops:
     def __init__(self, ev: Evaluator, groups: list[OnlineGroup], chained: list[ChainedGroup]) -> None:
         self.ev, self.b = ev, ev.b
         self.groups, self.chained = [g for g in groups if self._fits(g)], chained
-        self.ops = {s.op for g in (*self.groups, *chained) for s in g.sums} | {g.maximum for g in self.groups}
+        self.ops = {s.op for g in self.groups for s in g.sums} | {g.maximum for g in self.groups} \
+            | {s.op for c in chained for s in c.sums}
         self.parts: KeyParts | None = None      # where the loop is cut into parts
 
     def _fits(self, g: OnlineGroup) -> bool:

@@ -232,8 +232,9 @@ def seen_steps(kernel: Kernel, loop: int, test: Read) -> tuple[Dim | None, Dim |
     if left is None or right is None:
         return None, None
     step = symbolic.sym(f"i{loop}")
-    last, first = right - (left - step), left - (right - step)
-    return tuple(None if f"i{loop}" in symbolic.symbols_of(e) else e for e in (first, last))    # type: ignore
+    first, last = (None if f"i{loop}" in symbolic.symbols_of(e) else e
+                   for e in (left - (right - step), right - (left - step)))
+    return first, last
 
 
 def _ramp(kernel: Kernel, t: Tensor, access: Access) -> Dim | None:
