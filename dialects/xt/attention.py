@@ -144,7 +144,7 @@ def _check_gradient(a: Attrs, grad: TensorType, q: TensorType, k: TensorType, v:
     out, rows = AttentionWithSums.infer(a, q, k, v, mask)
     for name, given, wanted in (("grad", grad, out), ("sums", sums, rows), ("delta", delta, rows)):
         if given.dtype != wanted.dtype or given.rank != wanted.rank \
-                or not all(map(same_dims, given.shape, wanted.shape)):
+                or any(merge_dim(m, n) is None for m, n in zip(given.shape, wanted.shape, strict=True)):
             raise InferError(f"{name} is {given}, not {wanted}")
 
 

@@ -48,7 +48,7 @@ def gradients(call: Call, grad: Any, out: Any, sums: Any, *, of_scores: bool) ->
     sums, delta = convert(sums, wide), xt.reduce(xt.mul(_wide(grad), _wide(out)), kind="sum", axes=(3,))
     if call.dropout or of_scores:
         return _whole(call, grad, _row(sums), _row(delta))
-    given = (grad, call.q, call.k, call.v, sums, delta, *([] if call.mask is None else [call.mask]))
+    given = (convert(grad, element(call.q)), call.q, call.k, call.v, sums, delta, *([] if call.mask is None else [call.mask]))
     dq = xt.attention_query_gradient(*given, scale=call.scale, causal=call.causal)
     dk, dv = xt.attention_key_gradients(*given, scale=call.scale, causal=call.causal)
     return Gradients(_times(call, convert(dq, wide)) if call.factor is not None else dq, _joined(dk, groups),
@@ -99,11 +99,11 @@ def attention_backward(cx: Context) -> Any:
     """The gradients of query, key and value, and of the mask where the op gives it."""
     call = call_of(cx, next((n for n in ("attn_mask", "attn_bias") if n in cx.args), ""))
     grad = cx.tensor(next(n for n in ("grad_out", "grad_out_") if n in cx.args))
-    masked = len(cx.node.results) > 3 and cx.node.results[3] is not None
+    masked = len(cx.node.results) > 3 and cx.node.results[3] is not None and cx.wants(3)
     made = gradients(call, grad, cx.tensor("out"), _sums_of(cx, call), of_scores=masked)
     out = [convert(v, cx.out(n).dtype) for n, v in enumerate((made.q, made.k, made.v))]
     if not masked:
-        return out
+        return (*out, *[None] * (len(cx.node.results) - 3))
     return *out, _mask_gradient(cx, made.scores)
 
 
