@@ -48,7 +48,8 @@ def gradients(call: Call, grad: Any, out: Any, sums: Any, *, of_scores: bool) ->
     sums, delta = convert(sums, wide), xt.reduce(xt.mul(_wide(grad), _wide(out)), kind="sum", axes=(3,))
     if call.dropout or of_scores:
         return _whole(call, grad, _row(sums), _row(delta))
-    given = (convert(grad, element(call.q)), call.q, call.k, call.v, sums, delta, *([] if call.mask is None else [call.mask]))
+    mask = [] if call.mask is None else [call.mask]
+    given = (convert(grad, element(call.q)), call.q, call.k, call.v, sums, delta, *mask)
     dq = xt.attention_query_gradient(*given, scale=call.scale, causal=call.causal)
     dk, dv = xt.attention_key_gradients(*given, scale=call.scale, causal=call.causal)
     return Gradients(_times(call, convert(dq, wide)) if call.factor is not None else dq, _joined(dk, groups),
