@@ -15,6 +15,7 @@ from xcc.targets.gpu_convolution import multiplied_type
 
 ROWS = 64           # of a tile: 16 a warp, or a warpgroup's
 COLUMNS = (64, 32)  # of a step, the most first
+FEW = 64            # features of one sum that leave registers for the most columns, with any mask
 STEP = 8            # columns that would take as long as a step does beside its columns
 
 
@@ -37,7 +38,8 @@ def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: C
     vector = [1] * len(place.dims)
     vector[column], vector[row] = max(16, pow2_above(size)), ROWS
     sums = {s.op for s in group.sums}
-    step = _columns(estimate(found.op.loops[found.loop]), len(sums), chip)
+    few = not chip.warpgroup_products or len(sums) > 1 or vector[column] > FEW
+    step = _columns(estimate(found.op.loops[found.loop]), few)
     lanes = tuple(tuple(step if o in sums else max(16, pow2_above(estimate(o.loops[p])))
                         for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
     last = found.visible(kernel)[1]
@@ -47,6 +49,6 @@ def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: C
                                              descending=row if grows else -1, warpgroup=chip.warpgroup_products))
 
 
-def _columns(length: int, sums: int, chip: Chip) -> int:
-    """Columns of a step of `sums` sums: one of warpgroups leaves registers for many, which `length` should fill."""
-    return min(COLUMNS[not chip.warpgroup_products or sums > 1:], key=lambda n: -(-length // n) * (n + STEP))
+def _columns(length: int, few: bool) -> int:
+    """Columns of a step, of a loop over `length`, which should fill the last one; `few`: not the most."""
+    return min(COLUMNS[few:], key=lambda n: -(-length // n) * (n + STEP))
