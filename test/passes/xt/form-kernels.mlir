@@ -233,3 +233,23 @@ func.func @attention_with_sums_takes_its_views(%q: tensor<1x8x2x16xf16>, %k: ten
   %2 = "xt.transpose"(%1#0) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
   return %2, %1#1 : tensor<1x8x2x16xf16>, tensor<1x2x8xf32>
 }
+
+// Both gradients of keys are written turned, as the same transpose reads them; by another one each is a kernel.
+// CHECK-LABEL: func.func @gradients_are_stored_turned(
+// CHECK: xtv.dispatch{{.*}}kernel = @attention_key_gradients_{{.*}} -> (tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>)
+// CHECK-NEXT: return
+func.func @gradients_are_stored_turned(%x: tensor<1x2x8x16xf16>, %s: tensor<1x2x8xf32>) -> (tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>) {
+  %0:2 = "xt.attention_key_gradients"(%x, %x, %x, %x, %s, %s) {causal = true, scale = 0.25 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8xf32>, tensor<1x2x8xf32>) -> (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>)
+  %1 = "xt.transpose"(%0#0) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
+  %2 = "xt.transpose"(%0#1) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
+  return %1, %2 : tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>
+}
+
+// CHECK-LABEL: func.func @gradients_are_turned_apart(
+// CHECK: xtv.dispatch{{.*}}kernel = @attention_key_gradients_{{.*}} -> (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>)
+func.func @gradients_are_turned_apart(%x: tensor<1x2x8x16xf16>, %s: tensor<1x2x8xf32>) -> (tensor<1x8x2x16xf16>, tensor<1x2x16x8xf16>) {
+  %0:2 = "xt.attention_key_gradients"(%x, %x, %x, %x, %s, %s) {causal = true, scale = 0.25 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8xf32>, tensor<1x2x8xf32>) -> (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>)
+  %1 = "xt.transpose"(%0#0) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
+  %2 = "xt.transpose"(%0#1) {perm = [0, 1, 3, 2]} : (tensor<1x2x8x16xf16>) -> tensor<1x2x16x8xf16>
+  return %1, %2 : tensor<1x8x2x16xf16>, tensor<1x2x16x8xf16>
+}
