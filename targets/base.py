@@ -151,6 +151,11 @@ class Chip:
         return False
 
     @property
+    def chained_features(self) -> int:
+        """Columns of sums of products of products (attention's gradients) that registers have room for."""
+        return 64 if self.narrow_waves else 128
+
+    @property
     def lanes_in_step(self) -> bool:
         """A warp's own accesses of shared memory are ordered without a barrier."""
         return False

@@ -8,7 +8,7 @@ from xcc import symbolic
 from xcc.passes.gpu.pipeline.loop_room import exchange_bytes
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, loop_index
-from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum, visible_keys
+from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
@@ -241,7 +241,7 @@ def _in_parts(one: Schedule, place: Domain, length: Dim, keys: int, width: int, 
 
 def _grows(kernel: Kernel, group: OnlineGroup, op: Op, row: int) -> bool:
     """Whether later rows see more keys."""
-    last = visible_keys(kernel, group)
+    last = group.last_visible(kernel)
     if last is None:
         return False
     names = {str(o): e for o, e in zip(group.maximum.outs[0], _row_of(group, op), strict=True)}

@@ -5,6 +5,9 @@ from __future__ import annotations
 from xcc.passes.pipeline import Pipeline
 from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, front_stages, gpu_model_passes, whole_pipeline
 
+KEPT = "attention,attention_with_sums,attention_query_gradient,attention_key_gradients"
+"""Composites that are a kernel each."""
+
 DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-shared-memory", "peel-steps",
              "whole-steps", "persistent-grid", "group-tiles", "coarsen-grid", "epilogue-pieces", "prefetch-epilogue",
              "prefetch-fragments", "convert-layouts")
@@ -33,6 +36,6 @@ def thread_math(*, halves: bool) -> str:
 def gpu_pipeline(back: str) -> Pipeline:
     """The stages of a GPU's compilation, `back` behind stage ``vector``."""
     return whole_pipeline(back, front_stages(
-        xt=", ".join(map(str, gpu_model_passes())), keep="attention,attention_with_sums", in_place=True,
+        xt=", ".join(map(str, gpu_model_passes())), keep=KEPT, in_place=True,
         schedule="stream-k, split-rows", early="integer-contractions", beside=True,
         kernels=f"max-row={MAX_ROW} tile-row={TILE_ROW} beside={BESIDE} prologue=broadcast,widen launch={LAUNCH}"))

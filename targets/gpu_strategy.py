@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from xcc.passes.gpu.layout.fragments import exact_instructions
+from xcc.passes.linalg.kernel.chained import find_chained
 from xcc.passes.linalg.kernel.domain import Domain, contraction_of, domain, element_bytes, estimate
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.kernel.online import find_groups
@@ -24,6 +25,7 @@ from xcc.targets.gpu_convolution import (
     multiplied_types,
     takes_warpgroups,
 )
+from xcc.targets.gpu_gradients import chained_schedule
 from xcc.targets.gpu_long_rows import long_rows
 from xcc.targets.gpu_operands import loaded
 from xcc.targets.gpu_product_rows import product_rows
@@ -39,6 +41,10 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
         online = online_schedule(kernel, place, group, chip)
         if online is not None:
             return online
+    for chained in find_chained(kernel):
+        together = chained_schedule(kernel, place, chained, chip)
+        if together is not None:
+            return together
     op = contraction_of(kernel)
     if op is not None:
         found = product_rows(kernel, place, op, chip) or flattened(kernel, place, op, chip) \

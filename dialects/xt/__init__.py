@@ -53,6 +53,7 @@ __all__ = ["CLASSES", "FAMILIES", "OPS", "Attrs", "TensorType", "OpDefinition", 
 
 if TYPE_CHECKING:
     _Several = Callable[..., Any]       # a tuple of results
+    attention_key_gradients: _Several
     attention_with_sums: _Several
     compress: _Several
     dynamic_quantize: _Several

@@ -120,6 +120,94 @@ class AttentionWithSums(_Scores, XtOp, name="attention_with_sums"):
         return Attention.evaluate(plain, q, k, v, mask), sums.astype(wide.dtype)
 
 
+class _Gradient(Attrs):
+    """What both ops of attention's gradient share."""
+
+    grad = operand()
+    q = operand()
+    k = operand()
+    v = operand()
+    sums = operand()
+    delta = operand()
+    mask = optional()
+    scale = number(0.0)
+    causal = boolean(False)
+    access = "composite"
+
+    def normalize(a: Attrs, grad: TensorType, q: TensorType, k: TensorType, v: TensorType, sums: TensorType,
+                  delta: TensorType, mask: TensorType | None) -> None:
+        _Scores.normalize(a, q, k, v, mask)
+
+
+def _check_gradient(a: Attrs, grad: TensorType, q: TensorType, k: TensorType, v: TensorType, sums: TensorType,
+                    delta: TensorType, mask: TensorType | None) -> None:
+    out, rows = AttentionWithSums.infer(a, q, k, v, mask)
+    for name, given, wanted in (("grad", grad, out), ("sums", sums, rows), ("delta", delta, rows)):
+        if given.dtype != wanted.dtype or given.rank != wanted.rank \
+                or any(merge_dim(m, n) is None for m, n in zip(given.shape, wanted.shape, strict=True)):
+            raise InferError(f"{name} is {given}, not {wanted}")
+
+
+def _weights_and_gradients(a: Attrs, grad: Array, q: Array, k: Array, v: Array, sums: Array, delta: Array,
+                           mask: Array | None) -> tuple[Array, Array]:
+    """The weights P, and the gradient P (grad v^T - delta) of the scores, of operands in one type."""
+    s = _masked(matmul(q, np.swapaxes(k, 2, 3)) * a.scale, mask)
+    s = np.where(np.tril(np.ones(s.shape[2:], bool)), s, -np.inf) if a.causal else s
+    p = exp(s - np.where(np.isneginf(sums), 0, sums)[..., None])
+    return p, p * (matmul(grad, np.swapaxes(v, 2, 3)) - delta[..., None])
+
+
+def _alike(grad: Array, q: Array, k: Array, v: Array, sums: Array) -> list[Array]:
+    """The first four in the type of `sums`, keys and values with the heads of q."""
+    repeat = q.shape[1] // max(k.shape[1], 1)
+    return [x.astype(sums.dtype) for x in (grad, q, np.repeat(k, repeat, 1), np.repeat(v, repeat, 1))]
+
+
+class AttentionQueryGradient(_Gradient, XtOp, name="attention_query_gradient"):
+    """The gradient of attention's queries: S k * scale with S = P (grad v^T - delta).
+
+    P are attention's weights, exp(scores - sums). `grad` is the gradient of its output, `sums` what
+    `attention_with_sums` gives, `delta` the sums over the last dim of grad times output, of the shape and type of
+    `sums`. The other operands and attributes are those of `attention_with_sums`.
+    """
+
+    def infer(a: Attrs, grad: TensorType, q: TensorType, k: TensorType, v: TensorType, sums: TensorType,
+              delta: TensorType, mask: TensorType | None) -> TensorType:
+        _check_gradient(a, grad, q, k, v, sums, delta, mask)
+        return q
+
+    def evaluate(a: Attrs, grad: Array, q: Array, k: Array, v: Array, sums: Array, delta: Array,
+                 mask: Array | None) -> Array:
+        grad, wide, k, v = _alike(grad, q, k, v, sums)
+        ds = _weights_and_gradients(a, grad, wide, k, v, sums, delta, mask)[1]
+        return (matmul(ds, k) * a.scale).astype(q.dtype)
+
+
+class AttentionKeyGradients(_Gradient, XtOp, name="attention_key_gradients"):
+    """The gradients of attention's keys and values for each head of q: S^T q * scale and P^T grad, with S and P as in
+    `attention_query_gradient`, whose operands and attributes these are.
+
+    Where heads of q share those of k and v, whose gradients are then sums over them, the results have the type of
+    `sums`, else that of k.
+    """
+
+    result_names = ("dk", "dv")
+
+    def infer(a: Attrs, grad: TensorType, q: TensorType, k: TensorType, v: TensorType, sums: TensorType,
+              delta: TensorType, mask: TensorType | None) -> tuple[TensorType, TensorType]:
+        _check_gradient(a, grad, q, k, v, sums, delta, mask)
+        kind = k.dtype if same_dims(q.shape[1], k.shape[1]) else sums.dtype
+        dk, dv = (TensorType((*q.shape[:2], *x.shape[2:]), kind) for x in (k, v))
+        return dk, dv
+
+    def evaluate(a: Attrs, grad: Array, q: Array, k: Array, v: Array, sums: Array, delta: Array,
+                 mask: Array | None) -> tuple[Array, Array]:
+        kind = k.dtype if q.shape[1] == k.shape[1] else sums.dtype
+        grad, q, k, v = _alike(grad, q, k, v, sums)
+        p, ds = (np.swapaxes(x, 2, 3) for x in _weights_and_gradients(a, grad, q, k, v, sums, delta, mask))
+        return (matmul(ds, q) * a.scale).astype(kind), matmul(p, grad).astype(kind)
+
+
 class Rotary(XtOp, name="rotary"):
     """Rotates pairs of the last dim of x by angles given as cos and sin, which broadcast to x[..., :dim/2].
 

@@ -25,7 +25,8 @@ class Convolution(XtOp, name="convolution"):
     layout, of x and of the result: NCHW (channel second), NHWC (channel last) or CHWN (channel first, batch last);
     filter: OIHW, HWIO or OHWI, where I is the channels of a group; with CHWN, GIHWO, [groups * I, h, w, O / groups]: a
     group's channels are its own; or in blocks of P outputs (one group only): OHWIo, [O / P, h, w, I, P], or OHWIoi with
-    every G input channels of an output next to each other, [O / P, h, w, I / G, P, G].
+    every G input channels of an output next to each other, [O / P, h, w, I / G, P, G]. Of a packed filter the first
+    `outputs` are used, or all where that is 0.
     `lhs_dilation` - 1 zeros lie between elements of x (transposed convolution), then `low` and `high` zeros around
     (negative crops). `rhs_dilation` spreads the filter. Output channels divide into `groups` equal parts.
     `dtype` is the result type (default x's); sums are formed in it, and in f32 for narrow floats.
@@ -39,6 +40,7 @@ class Convolution(XtOp, name="convolution"):
     lhs_dilation = per_dim(1, but=2)
     rhs_dilation = per_dim(1, but=2)
     groups = integer(1)
+    outputs = integer(0)
     layout = text("NCHW", tuple(LAYOUTS))
     filter = text("OIHW", ("OIHW", "HWIO", "OHWI", "GIHWO", "OHWIo", "OHWIoi"))
     dtype = dtype(None)
@@ -61,6 +63,8 @@ class Convolution(XtOp, name="convolution"):
         out_channels, in_channels, kernel = split_filter(w.shape, a.filter, a.groups)
         if not same_dims(in_channels * a.groups, channels):
             raise InferError(f"w takes {in_channels} channels a group, x has {channels} in {a.groups} groups")
+        if a.outputs:
+            out_channels = _used(a, out_channels, w.shape[len(x.shape)])
         if isinstance(out_channels, int) and out_channels % a.groups:
             raise InferError(f"{out_channels} output channels do not divide into {a.groups} groups")
         shape: list[Dim] = []
@@ -84,7 +88,7 @@ class Convolution(XtOp, name="convolution"):
             w = np.moveaxis(w, -1, -2).reshape(*w.shape[:-3], -1, w.shape[-2])
         if a.filter in ("OHWIo", "OHWIoi"):
             w = np.moveaxis(w, -1, 1).reshape(-1, *w.shape[1:-1])
-            w = np.moveaxis(w, last, 1)
+            w = np.moveaxis(w, last, 1)[:a.outputs or None]
         w = np.moveaxis(w, (last, last - 1), (0, 1)) if a.filter == "HWIO" else w
         w = np.moveaxis(w, last, 1) if a.filter == "OHWI" else w
         spatial = x.ndim - 2
@@ -105,6 +109,14 @@ class Convolution(XtOp, name="convolution"):
             parts.append(np.moveaxis(out.reshape(*rows, outs), -1, 1))
         out = np.concatenate(parts, 1).astype(numpy_dtype(a.dtype))
         return np.ascontiguousarray(out.transpose(order))
+
+
+def _used(a: Attrs, filled: Dim, panel: Dim) -> int:
+    """The outputs of a packed filter for `filled` that are used: all but some of the last panel."""
+    if not a.filter.startswith("OHWIo") or not isinstance(filled, int) or not isinstance(panel, int) \
+            or not 0 <= filled - a.outputs < panel:
+        raise InferError(f"a {a.filter} filter of {filled} outputs does not hold {a.outputs}")
+    return int(a.outputs)
 
 
 def _order(layout: str, rank: int) -> tuple[int, ...]:

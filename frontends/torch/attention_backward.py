@@ -17,7 +17,7 @@ from xcc.frontends.torch.registry import aten
 
 @dataclass(frozen=True)
 class Gradients:
-    """Of the operands of a call; `scores` are those of what the softmax is taken of."""
+    """Of the operands of a call; `scores` are those of what the softmax is taken of, where they are asked for."""
 
     q: Any
     k: Any
@@ -42,34 +42,55 @@ def _joined(x: Any, groups: Any) -> Any:
     return xt.reduce(parts, kind="sum", axes=(2,))
 
 
-def gradients(call: Call, grad: Any, out: Any, sums: Any) -> Gradients:
-    """P = exp(S - sums), dV = drop(P)^T dO, dS = P (drop(dO V^T) - sum(dO O)), dQ = dS K scale, dK = dS^T Q scale.
+def gradients(call: Call, grad: Any, out: Any, sums: Any, *, of_scores: bool) -> Gradients:
+    """Of the operands of `call`, and `of_scores` where asked; `out` is its output, `sums` [batch, heads, rows]."""
+    groups, wide = shared_heads(call.q, call.k), accumulated(element(call.q))
+    sums, delta = convert(sums, wide), xt.reduce(xt.mul(_wide(grad), _wide(out)), kind="sum", axes=(3,))
+    if call.dropout or of_scores:
+        return _whole(call, grad, _row(sums), _row(delta))
+    mask = [] if call.mask is None else [call.mask]
+    given = (convert(grad, element(call.q)), call.q, call.k, call.v, sums, delta, *mask)
+    dq = xt.attention_query_gradient(*given, scale=call.scale, causal=call.causal)
+    dk, dv = xt.attention_key_gradients(*given, scale=call.scale, causal=call.causal)
+    return Gradients(_times(call, convert(dq, wide)) if call.factor is not None else dq, _joined(dk, groups),
+                     _joined(dv, groups), None)
+
+
+def _whole(call: Call, grad: Any, sums: Any, delta: Any) -> Gradients:
+    """P = exp(S - sums), dV = drop(P)^T dO, dS = P (drop(dO V^T) - delta), dQ = dS K scale, dK = dS^T Q scale.
 
     Of narrow floats the factors are narrow, P and dS too, and sums f32, as in FlashAttention's kernels.
     """
     kind, groups = element(call.q), shared_heads(call.q, call.k)
     wide = accumulated(kind)
     k, v = repeat_heads(call.k, groups), repeat_heads(call.v, groups)
-    bent, sums = call.scores(), convert(sums, wide)
+    bent = call.scores()
     hidden = xt.compare(bent, scalar(float("-inf"), bent), direction="eq")
     p = convert(xt.select(hidden, scalar(0, bent), xt.exp(xt.sub(bent, sums))), kind)
-    delta = xt.reduce(xt.mul(_wide(grad), _wide(out)), kind="sum", axes=(3,), keepdims=True)
     ds = xt.mul(_wide(p), xt.sub(call.dropped(weighted(grad, _turned(v), wide)), delta))
     scale, narrow = scalar(call.scale, ds), convert(ds, kind)
-    dq = xt.mul(weighted(narrow, k, wide), scale)
-    dq = dq if call.factor is None else xt.mul(dq, convert(call.factor, wide))
     dk = xt.mul(weighted(_turned(narrow), call.q, wide), scale)
     dv = weighted(_turned(call.dropped(p)), grad, wide)
-    return Gradients(dq, _joined(dk, groups), _joined(dv, groups), ds)
+    return Gradients(_times(call, xt.mul(weighted(narrow, k, wide), scale)), _joined(dk, groups), _joined(dv, groups),
+                     ds)
+
+
+def _times(call: Call, dq: Any) -> Any:
+    """dq times what q was multiplied by already."""
+    return dq if call.factor is None else xt.mul(dq, convert(call.factor, element(dq)))
+
+
+def _row(x: Any) -> Any:
+    return xt.reshape(x, shape=(*xt.shape_of(x), 1))
 
 
 def _sums_of(cx: Context, call: Call) -> Any:
-    """logsumexp as [batch, heads, rows, 1], without the rows that a kernel has padded."""
+    """logsumexp as [batch, heads, rows], without the rows that a kernel has padded."""
     batch, heads, rows, _ = xt.shape_of(call.q)
     given = cx.tensor("logsumexp")
     if len(xt.shape_of(given)) == 3 and xt.shape_of(given)[2] != rows:
         given = slice_axis(given, 2, 0, rows)
-    return xt.reshape(given, shape=(batch, heads, rows, 1))
+    return xt.reshape(given, shape=(batch, heads, rows))
 
 
 @aten("_scaled_dot_product_flash_attention_for_cpu_backward", "_scaled_dot_product_flash_attention_backward",
@@ -79,10 +100,11 @@ def attention_backward(cx: Context) -> Any:
     """The gradients of query, key and value, and of the mask where the op gives it."""
     call = call_of(cx, next((n for n in ("attn_mask", "attn_bias") if n in cx.args), ""))
     grad = cx.tensor(next(n for n in ("grad_out", "grad_out_") if n in cx.args))
-    made = gradients(call, grad, cx.tensor("out"), _sums_of(cx, call))
+    masked = len(cx.node.results) > 3 and cx.node.results[3] is not None and cx.wants(3)
+    made = gradients(call, grad, cx.tensor("out"), _sums_of(cx, call), of_scores=masked)
     out = [convert(v, cx.out(n).dtype) for n, v in enumerate((made.q, made.k, made.v))]
-    if len(cx.node.results) < 4 or cx.node.results[3] is None:
-        return out
+    if not masked:
+        return (*out, *[None] * (len(cx.node.results) - 3))
     return *out, _mask_gradient(cx, made.scores)
 
 

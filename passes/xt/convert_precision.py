@@ -39,7 +39,8 @@ WIDE = frozenset((
     "exp", "exp2", "expm1", "log", "log1p", "log2", "pow", "sin", "cos", "tan", "sinh", "cosh", "asinh", "acosh",
     "atanh", "atan2", "rsqrt", "mod", "rem", "next_after", "cumulative", "softmax", "log_softmax", "layer_norm",
     "rms_norm", "group_norm", "lrn", "quantize", "dequantize", "dynamic_quantize", "random_uniform", "random_normal",
-    "dft", "grid_sample", "roi_align", "deform_conv", "bitcast", "lstm", "gru", "rnn", "iota"))
+    "dft", "grid_sample", "roi_align", "deform_conv", "bitcast", "lstm", "gru", "rnn", "iota",
+    "attention_query_gradient", "attention_key_gradients"))
 SUMS = ("sum", "prod")
 COMPOSITE = frozenset(("softmax", "log_softmax", "layer_norm", "rms_norm", "group_norm", "lrn", "lstm", "gru", "rnn"))
 CONTROL = ("xtv.if", "xtv.while", "xtv.scan", "xtv.yield", "xtv.dispatch", "xtv.require", "xtv.fail", "func.return")

@@ -1,9 +1,11 @@
-"""Convolutions lose their padding: an xt.pad before them makes it.
+"""Convolutions lose their padding: an xt.pad before them makes it. Mirrored ends of rows become pieces of their own.
 
 A CPU kernel reads each input element many times, so testing the border inside its innermost loop costs more than
 writing the padded input once. A pad that only adds zeros around its input, or another constant (a zero point, in an
 operator of its own), is marked ``xcc.stored``: the kernel that makes the input writes it to its place in the padded
 buffer, and the constant around it (stage linalg: ``tensor.pad``).
+
+The elements of a row with mirrored ends are gathered one by one, but for tiles that are known to lie between them.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ from xcc.dialects.xt.reading import Attrs
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.match import only_user
-from xcc.passes.xt.graph.rewrite import producer
+from xcc.passes.xt.graph.rewrite import producer, rewrite
+from xcc.symbolic import Dim
+
+ROW = 32        # elements between mirrored ends, of which a vector may lie apart from both
 
 
 @register_pass
@@ -23,9 +28,14 @@ class ExplicitPadding(Pass):
 
     Before: ``xt.convolution(x, w) {low = [1, 1], high = [1, 1]}``
     After:  ``xt.convolution(xt.pad(x) {xcc.stored, low = ..., high = ...}, w)``
+
+    Before: ``xt.pad(x) {mode = "reflect", low = [2, 3], high = [0, 4]}``
+    After:  ``xt.concatenate(xt.reverse(y[:, 1:4]), y, xt.reverse(y[:, -5:-1]))`` with
+            ``y = xt.pad(x) {mode = "reflect", low = [2, 0], high = [0, 0]}``
     """
 
     def run(self, module: Module, ctx: PassContext) -> None:
+        rewrite(module, {"pad": lambda op: _in_pieces(op) if _has_mirrored_rows(op) else None})
         for op in ops_where(module, lambda o: o.name == "xt.convolution"):
             _rewrite(op)
 
@@ -56,6 +66,30 @@ def _store(x: Value) -> None:
     a = xt.attrs_of(pad)
     if a.mode == "constant" and not any(a.interior) and all(isinstance(d, int) and d >= 0 for d in (*a.low, *a.high)):
         pad.attributes["xcc.stored"] = ir.UnitAttr.get()
+
+
+def _has_mirrored_rows(op: Operation) -> bool:
+    a, shape = xt.attrs_of(op), xt.shape_of(op.operands[0])
+    if a.mode != "reflect" or not shape or not all(isinstance(d, int) for d in (shape[-1], a.low[-1], a.high[-1])):
+        return False
+    low, high, row = a.low[-1], a.high[-1], shape[-1]
+    return isinstance(row, int) and row >= ROW and 0 <= low < row and 0 <= high < row and low + high > 0
+
+
+def _in_pieces(op: Operation) -> Value:
+    a, last = xt.attrs_of(op), len(xt.shape_of(op.operands[0])) - 1
+    low, high = a.low[-1], a.high[-1]
+    x = op.operands[0]
+    if any((*a.low[:-1], *a.high[:-1])):
+        x = xt.pad(x, **(vars(a) | {"low": (*a.low[:-1], 0), "high": (*a.high[:-1], 0)}))
+    *rows, row = xt.shape_of(x)
+
+    def mirrored(start: Dim, limit: Dim) -> Value:
+        part = xt.slice(x, starts=(*(0 for _ in rows), start), limits=(*rows, limit))
+        return xt.reverse(part, axes=(last,))
+
+    ends = [mirrored(1, low + 1)] if low else [], [mirrored(row - 1 - high, row - 1)] if high else []
+    return xt.concatenate(*ends[0], x, *ends[1], axis=last)
 
 
 def _all_dims(a: Attrs, spatial: tuple[int, ...]) -> tuple[int, ...]:

@@ -27,7 +27,9 @@ from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import NoMatch, apply, array_of, dims_of, dtype_of, no_match, through
+from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, walk_ops
+from xcc.passes.xt.products.product_sides import MANY_ROWS
 from xcc.passes.xt.quant.quantised import (
     MOVES,
     Quantised,
@@ -45,6 +47,8 @@ from xcc.passes.xt.quant.quantised_moves import QuantisedMoves
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
 
+GROUP = 4       # bytes whose products a lane of i32 sums
+
 Pattern = Callable[[Any], Any]
 
 
@@ -55,8 +59,8 @@ class IntegerContractions(Pass):
     activations: the sign that left operands get, "ui8" or "i8"; "" takes what the chip multiplies with signed weights,
         or leaves them as they are where it has no such instruction, or one for all signs. The zero point moves along.
 
-    Right sides become signed, except on chips whose matrix instructions take all signs. A right side that is no weight
-    is multiplied in bytes by matrix instructions alone: others want it packed.
+    Right sides become signed, except on chips whose matrix instructions take all signs. Other instructions want a right
+    side packed: one that is no weight is multiplied in bytes where enough rows pay for that.
     """
 
     activations: str = ""
@@ -125,11 +129,12 @@ class _Rules(QuantisedMoves):
         """As `convolution`, of matrices; right sides with zero points need the sums of the rows too."""
         a, right = attrs_of(op), dims_of(op.operands[1])
         batch = len(a.rhs_batch)
-        if len(a.rhs_contract) != 1 or len(right) != batch + 2 or batch and not self.chip.both \
+        computed = self.chip.both or self._pays_for_packing(op)
+        if len(a.rhs_contract) != 1 or len(right) != batch + 2 or batch and not computed \
                 or any(tuple(d) != tuple(range(batch)) for d in (a.lhs_batch, a.rhs_batch)):
             return no_match(op, "the right side is no matrix, or one of several in an unusual order")
         channel = 2 * batch + 1 - a.rhs_contract[0]
-        sides = self._sides(op, sign, channel)
+        sides = self._sides(op, sign, channel, computed)
         if isinstance(sides, NoMatch):
             return sides
         x, w, left = sides
@@ -150,9 +155,19 @@ class _Rules(QuantisedMoves):
             return sums
         return xt.sub(sums, xt.mul(xt.constant(np.asarray(terms), "i32"), xt.convert(flat(x.zero), dtype="i32")))
 
-    def _sides(self, op: Operation, sign: str, channel: int) -> NoMatch | tuple[Quantised, Quantised, Value | None]:
+    def _pays_for_packing(self, op: Operation) -> bool:
+        """Whether a computed right side may be brought into groups for dot product instructions: it has whole ones, and
+        is multiplied by enough rows."""
+        a, left = attrs_of(op), dims_of(op.operands[0])
+        depth, last = left[-1], len(left) - 1
+        rows = nominal_count(tuple(d for n, d in enumerate(left) if n not in (*a.lhs_batch, last)), {})
+        return bool(self.chip.left) and tuple(a.lhs_contract) == (last,) and rows >= MANY_ROWS \
+            and isinstance(depth, int) and depth % GROUP == 0
+
+    def _sides(self, op: Operation, sign: str, channel: int,
+               computed: bool = False) -> NoMatch | tuple[Quantised, Quantised, Value | None]:
         """The operands in the chip's signs, and the zero point left to the right one (i32, one number or a vector, None
-        for 0); or why they do not serve."""
+        for 0); or why they do not serve. computed: the right one need not be a weight."""
         x, w = (quantised(v) for v in op.operands)
         if x is None or w is None or (x.scale is None) != (w.scale is None):
             return no_match(op, "its operands are no bytes with scales")
@@ -162,7 +177,7 @@ class _Rules(QuantisedMoves):
             return no_match(op, "the weights have scales along another dim than the result's channels")
         if any(xt.is_float(dtype_of(v.values)) for v in (x, w)):
             return self._floats(op, x, w)
-        if not is_constant(w.values) and not self.chip.both:
+        if not is_constant(w.values) and not computed and not self.chip.both:
             return no_match(op, "the right side is not constant")
         point = number_of(w.zero, self.weights)
         kept = self.chip.right or dtype_of(w.values)

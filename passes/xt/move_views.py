@@ -41,6 +41,7 @@ class MoveViews(Pass):
     def run(self, module: Module, ctx: PassContext) -> None:
         rules: dict[str, list[Callable[[Any], Any]]] = {
             "dot_general": [_product_of_merged_rows, _product_of_turned_rows], "slice": [_slice_of_transpose],
+            "transpose": [_transpose_of_merged],
             "reshape": [_reshape_of_slice, _reshape_of_transpose]}
         if self.in_place:
             rules["dot_general"].append(_product_in_place)
@@ -148,6 +149,20 @@ def _reshape_of_transpose(op: Operation) -> Value | None:
     before = [k for d in range(len(perm)) for k in parts[perm.index(d)]]
     return xt.transpose(xt.reshape(turned.operands[0], shape=[shape[k] for k in before]),
                         perm=[before.index(k) for k in range(len(shape))])
+
+
+def _transpose_of_merged(op: Operation) -> Value | None:
+    """transpose(reshape(x)) = reshape(transpose(x)) where the reshape merges dims of what a composite makes, whose
+    kernel then stores it so."""
+    view = producer(op.operands[0], "reshape")
+    maker = producer(view.operands[0]) if view is not None else None
+    if view is None or maker is None or getattr(xt.op_class(maker), "access", "") != "composite":
+        return None
+    parts = split_dims(xt.shape_of(view.results[0]), xt.shape_of(view.operands[0]))
+    if parts is None:
+        return None
+    turned = xt.transpose(view.operands[0], perm=[k for d in xt.attrs_of(op).perm for k in parts[d]])
+    return xt.reshape(turned, shape=xt.shape_of(op.results[0]))
 
 
 def _pointwise_of_merged_rows(op: Operation) -> Value | None:

@@ -32,6 +32,7 @@ from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute,
 from xcc.targets.base import Chip
 from xcc.weights import WeightStore
 
+LEAST = 4      # columns of a panel of a filter: a vector of i32
 FILLED = 64    # columns of narrow weights for each that is filled with zeros
 
 
@@ -49,7 +50,8 @@ class PackWeights(Pass):
     transpose reads. A computed filter is brought into panels in the same way.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
-    the last group is zeros in the weights, and x is padded.
+    the last group is zeros in the weights, and x is padded. So is what outputs of a filter lack to a whole panel, which
+    is not stored.
 
     An image times a scale of its channels (squeeze and excite) is not scaled before a product: the panels are, being
     fewer: ``packed_matmul(x * s, w')`` becomes ``packed_matmul(x, w' * s)``, with a batch where s has one.
@@ -199,7 +201,7 @@ class _Packer:
         *kernel, inputs, outputs = shape
         group = self.group(op)
         width = self._filter_width(outputs, group)
-        if not width:
+        if not width and group == 1:
             return None
         window, groups = int(np.prod(kernel)), -(-inputs // group)
         rest = {k: v for k, v in vars(a).items() if k != "filter"}
@@ -212,7 +214,10 @@ class _Packer:
             full = np.pad(w.reshape(window, inputs, outputs), ((0, 0), (0, groups * group - inputs), (0, 0)))
             return pack_columns(full.reshape(-1, outputs), width, group).reshape(-1, *kernel, groups, width, group)
 
-        w = self.weight(op, f"panels{width}x{group}", (outputs // width, *kernel, groups, width, group), pack)
+        half = self.width // 2      # a native vector
+        width = width or min((self.width, half), key=lambda p: -(-outputs // p) * p)
+        w = self.weight(op, f"panels{width}x{group}", (-(-outputs // width), *kernel, groups, width, group), pack)
+        rest["outputs"] = outputs if outputs % width else 0
         return xt.convolution(_filled(op.operands[0], groups * group - inputs), w, filter="OHWIoi", **rest)
 
     def filter(self, op: Operation) -> Value | None:
@@ -237,7 +242,7 @@ class _Packer:
         """Columns of a panel of a filter for so many channels; 0 where it stays as it is."""
         half = self.width // 2
         widths = (self.width, self.width + half, half) if group == 1 else (self.width, half, half // 2)
-        width = next((p for p in widths if outputs % p == 0), 0)
+        width = next((p for p in widths if outputs % p == 0 and p >= LEAST), 0)
         return 0 if outputs <= width and group == 1 else width
 
 

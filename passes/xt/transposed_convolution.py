@@ -1,47 +1,125 @@
-"""Transposed convolutions whose windows do not overlap become matrix products."""
+"""Transposed convolutions become convolutions of what is there, whose results are moved between each other.
+
+A convolution of an input spread by s multiplies mostly zeros: of its k taps each result meets k / s. Which ones depends
+on the result's place modulo s, its phase. So the results of all phases at a place are the outputs of one convolution
+with ceil(k / s) taps and s times the outputs (Shi et al., "Is the deconvolution layer the same as a convolutional
+layer?", 2016), or of a product where windows do not overlap.
+"""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import rewrite
-from xcc.symbolic import product
+from xcc.symbolic import Dim, floordiv, product
+
+SPARED = 16     # of the multiplications with one input a group: outputs that share an input are no lanes of a vector
 
 
 @register_pass
 class TransposedConvolution(Pass):
-    """A transposed convolution with stride s and a window of s elements puts s x s results in the place of each input.
+    """Rewrites NHWC convolutions with `lhs_dilation`, without strides and dilations of the filter.
 
-    Before: ``xt.convolution(x, w) {lhs_dilation = [s, s], low = [s-1, s-1], high = [s-1, s-1]}``, NHWC, w: [s, s, I, O]
-    After:  ``y = xt.dot_general(x, w')`` with w': [I, s*s*O] of the mirrored window, y's s x s parts moved between
-            the spatial dims by a transpose
+    Depthwise ones stay as they are, except where 15 of 16 multiplications are by zeros.
+
+    Before: ``xt.convolution(x, w) {lhs_dilation = [s, s], low = [l, l], high = [h, h]}``, w: [k, k, I, O]
+    After:  ``y = xt.convolution(x, w')`` with w': [ceil(k/s), ceil(k/s), I, s*s*O], or ``xt.dot_general(x, w')`` where
+            k <= s; y's s x s parts moved between the spatial dims by a transpose, and the result cut from that
     """
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        rewrite(module, {"convolution": lambda op: _product(op) if _disjoint(op) else None})
+        rewrite(module, {"convolution": lambda op: _by_phases(op) if _spreads(op) else None})
 
 
-def _disjoint(op: Operation) -> bool:
+def _spreads(op: Operation) -> bool:
     a = xt.attrs_of(op)
-    if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1:
+    if (a.layout, a.filter) != ("NHWC", "HWIO") or max(a.lhs_dilation, default=1) == 1:
         return False
-    kernel = xt.shape_of(op.operands[1])[:-2]
-    steps = tuple(a.lhs_dilation)
-    return max(steps) > 1 and tuple(kernel) == steps and all(v == 1 for v in (*a.strides, *a.rhs_dilation)) \
-        and all(tuple(p) == tuple(s - 1 for s in steps) for p in (a.low, a.high))
+    w = xt.shape_of(op.operands[1])
+    if not all(isinstance(d, int) for d in (*w, *a.low, *a.high)) or 0 in (*w, *xt.shape_of(op.operands[0])):
+        return False
+    if any(v != 1 for v in (*a.strides, *a.rhs_dilation)):
+        return False
+    spared = math.prod(min(s, k) for s, k in zip(a.lhs_dilation, w, strict=False))
+    return a.groups == 1 or w[-2] != 1 or spared >= SPARED
 
 
-def _product(op: Operation) -> Value:
+@dataclass(frozen=True)
+class _Axis:
+    """A spatial dim: results `phase` + step * q - cut, for phases below `phases`, are what `taps` taps at q give.
+
+    The phases from `phases` to `step` meet no tap. low, high: the padding of the convolution that is left.
+    """
+
+    step: int
+    phases: int
+    taps: int
+    cut: int
+    low: int
+    high: int
+
+    @staticmethod
+    def of(step: int, kernel: int, low: int, high: int) -> _Axis:
+        """Of a window of `kernel` over an input spread by `step` between `low` and `high` zeros.
+
+        Result o reads tap j where o + j - low is a multiple of `step`. Where low + cut is phases - 1 modulo `step`, all
+        phases of place q read from the same input on, as few taps as can be.
+        """
+        phases = min(kernel, step)
+        taps = -(-kernel // step)
+        cut = (phases - 1 - low) % step
+        front = (low + cut - (phases - 1)) // step
+        places = (low + high - kernel + 1 + cut) // step        # more than inputs, rounded up: with 1 - step + step - 1
+        return _Axis(step, phases, taps, cut, front, places + taps - 1 - front)
+
+
+def _by_phases(op: Operation) -> Value:
     a = xt.attrs_of(op)
     x, w = op.operands
-    batch, *space, inputs = xt.shape_of(x)
-    *kernel, _, outputs = xt.shape_of(w)
-    n = len(space)
-    mirrored = xt.reverse(w, axes=tuple(range(n)))
-    flat = xt.reshape(xt.transpose(mirrored, perm=(n, *range(n), n + 1)), shape=(inputs, product(kernel) * outputs))
-    y = xt.dot_general(x, flat, lhs_contract=(n + 1,), rhs_contract=(0,), dtype=a.dtype)
-    y = xt.reshape(y, shape=(batch, *space, *kernel, outputs))
-    order = [d for i in range(n) for d in (1 + i, 1 + n + i)]
-    y = xt.transpose(y, perm=(0, *order, 2 * n + 1))
-    return xt.reshape(y, shape=xt.shape_of(op.results[0]))
+    *kernel, inputs, outputs = (d for d in xt.shape_of(w) if isinstance(d, int))
+    axes = [_Axis.of(*sizes) for sizes in zip(a.lhs_dilation, kernel, a.low, a.high, strict=True)]
+    filters = _filters(w, axes, a.groups)
+    low, high = tuple(v.low for v in axes), tuple(v.high for v in axes)
+    if a.groups == 1 and all(v.taps == 1 for v in axes) and not any((*low, *high)):
+        flat = xt.reshape(filters, shape=(inputs, xt.shape_of(filters)[-1]))
+        y = xt.dot_general(x, flat, lhs_contract=(len(axes) + 1,), rhs_contract=(0,), dtype=a.dtype)
+    else:
+        y = xt.convolution(x, filters, layout="NHWC", filter="HWIO", low=low, high=high, groups=a.groups, dtype=a.dtype)
+    return _between(y, axes, a.groups, xt.shape_of(op.results[0]))
+
+
+def _filters(w: Value, axes: list[_Axis], groups: int) -> Value:
+    """[k..., I, G*O] as [taps..., I, G*phases...*O]: tap u of a phase p is w's step * u + phases - 1 - p."""
+    n = len(axes)
+    *kernel, inputs, outputs = xt.shape_of(w)
+    more = tuple(v.taps * v.phases - k for v, k in zip(axes, kernel, strict=True))
+    if any(more):
+        w = xt.pad(w, low=(0,) * (n + 2), high=(*more, 0, 0), value=0.0)
+    split = [d for v in axes for d in (v.taps, v.phases)]
+    w = xt.reshape(w, shape=(*split, inputs, groups, floordiv(outputs, groups)))
+    w = xt.reverse(w, axes=tuple(range(1, 2 * n, 2)))
+    w = xt.transpose(w, perm=(*range(0, 2 * n, 2), 2 * n, 2 * n + 1, *range(1, 2 * n, 2), 2 * n + 2))
+    return xt.reshape(w, shape=(*(v.taps for v in axes), inputs, product(v.phases for v in axes) * outputs))
+
+
+def _between(y: Value, axes: list[_Axis], groups: int, shape: tuple[Dim, ...]) -> Value:
+    """[N, Q..., G*phases...*O] as [N, H..., G*O] of `shape`."""
+    n = len(axes)
+    batch, *places, _ = xt.shape_of(y)
+    outputs = shape[-1]
+    y = xt.reshape(y, shape=(batch, *places, groups, *(v.phases for v in axes), floordiv(outputs, groups)))
+    y = xt.transpose(y, perm=(0, *(d for i in range(n) for d in (1 + i, 2 + n + i)), 1 + n, 2 + 2 * n))
+    unmet = tuple(v.step - v.phases for v in axes)
+    if any(unmet):
+        high = (0, *(d for v in unmet for d in (0, v)), 0, 0)
+        y = xt.pad(y, low=(0,) * len(high), high=high, value=0.0)
+    spread = tuple(q * v.step for q, v in zip(places, axes, strict=True))
+    y = xt.reshape(y, shape=(batch, *spread, outputs))
+    if (batch, *spread, outputs) == tuple(shape):
+        return y
+    cut = (0, *(v.cut for v in axes), 0)
+    return xt.slice(y, starts=cut, limits=tuple(c + d for c, d in zip(cut, shape, strict=True)))

@@ -24,6 +24,8 @@ TURNED_ROW = 256       # elements of a chunk's rows that are columns of what is 
 SCRATCH = 65536        # bytes on a thread's stack
 WIDE_WINDOW = 32      # elements, from which on lanes walk a window that steps over several elements
 UNROLLED = 9           # steps of all reduction loops, a window's
+LINES = 64             # of a column, from which on wide tiles of columns pay
+LINE = 128             # bytes, two lines of the caches
 ROWS = 4               # of a chunk, from which on reductions that others need are made for all of them first
 
 
@@ -84,6 +86,8 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
     whole_row = over_last and not reduced_to_main
     in_registers = whole_row and _fits_registers(dims[last], w)
     vector = [1] * len(dims) if over_last and reduced_to_main else _vector(kernel, place, w, bool(reductions))
+    if reductions and all(_sums_columns(o) for o in reductions):
+        vector[last] = _together(place, len(reductions), w, chip.cores if parallel else 1) or vector[last]
     if in_registers:
         vector[last] = -(-estimate(dims[last]) // w.lanes) * w.lanes
     reduce = tuple(_whole_lanes(o, w, dims[last]) if in_registers else row_lanes(o, w) for o in reductions)
@@ -123,6 +127,24 @@ def _is_dear(op: Op) -> bool:
     before = (o for t, _ in op.inputs for o in ops_behind(t, lambda o: o.is_reduction) if not o.is_reduction)
     return any(o.operation is not None and any(i.name.startswith("math.") for i in o.block.operations)
                for o in (op, *before))
+
+
+def _sums_columns(op: Op) -> bool:
+    """Whether `op` reduces many lines of its inputs, each as long as the result's."""
+    walked = [tuple(bare_loop(e) for e in access) for _, access in op.inputs if access]
+    lines = prod(estimate(size) for size, r in zip(op.loops, op.reduction, strict=True) if r)
+    return bool(walked) and lines >= LINES and all(
+        None not in loops and not op.reduction[loops[-1] or 0] for loops in walked)
+
+
+def _together(place: Domain, reductions: int, w: Widths, cores: int) -> int:
+    """Columns that are reduced together, at least two vectors: a line of them is asked for with its neighbours, and the
+    next element of a column waits for the one before. The busiest core has the fewest bytes so, each line being LINE
+    more than its columns."""
+    size, lines, width = estimate(place.dims[-1]), volume(place.dims[:-1]), element_bytes(place.main.element)
+    tried = [n * w.lanes for n in range(2, w.registers // (4 * reductions) + 1) if (n - 1) * w.lanes < size]
+    return min(reversed(tried), default=0, key=lambda columns:
+               -(-lines * -(-size // columns) // cores) * (columns * width + LINE))
 
 
 def _vector(kernel: Kernel, place: Domain, w: Widths, reductions: bool) -> list[int]:

@@ -98,3 +98,14 @@ def test_parts_that_their_kernels_store(chip: str, first: bool, dtype: str, axis
         outputs = model.run({f"x{i}": behind_poison(a) for i, a in enumerate(given)})
         for got, want in zip(outputs.values(), interpret(module, given), strict=True):
             compare(got, want, 4.0)
+
+
+@given(st.data())
+@examples(8)
+def test_mirrored_ends(data: Any) -> None:
+    """Rows with ends of their own elements, up to all but one of them, by kernels that join or index."""
+    size = data.draw(st.sampled_from([2, 17, 31, 32, 33, 64, 71]))
+    mode = data.draw(st.sampled_from(["reflect", "wrap"]))
+    low, high = ([data.draw(st.sampled_from([0, 1, n - 1])) for n in (3, size)] for _ in range(2))
+    dtype = data.draw(st.sampled_from([np.float32, np.float16, np.int8]))
+    check(lambda v: xt.pad(v, low=(0, *low), high=(0, *high), mode=mode), filled((2, 3, size), dtype, 1))

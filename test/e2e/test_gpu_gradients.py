@@ -88,6 +88,35 @@ def test_attention_with_sums(chip, rows, keys, heads, causal):
         check(lambda *given: xt.attention_with_sums(*given, causal=causal), q, k, v, *(() if causal else (mask,)))
 
 
+def wide(x):
+    return xt.convert(x, dtype="f32") if xt.TensorType.of(x).dtype in ("f16", "bf16") else x
+
+
+def attention_gradients(causal, grad, q, k, v, *mask):
+    """Of queries, keys and values, as training asks for them."""
+    out, sums = xt.attention_with_sums(q, k, v, *mask, causal=causal)
+    delta = xt.reduce(xt.mul(wide(grad), wide(out)), kind="sum", axes=(3,))
+    given = (grad, q, k, v, sums, delta, *mask)
+    made = xt.attention_query_gradient(*given, causal=causal), *xt.attention_key_gradients(*given, causal=causal)
+    return tuple(xt.convert(x, dtype=xt.TensorType.of(q).dtype) for x in made)
+
+
+@pytest.mark.parametrize(("chip", "kind", "rows", "keys", "heads", "features", "hides"), [
+    ("sm_90a", "float16", 70, 70, 4, 64, "causal"), ("sm_90a", "bfloat16", 33, 63, 2, 80, "mask"),
+    ("sm_90a", "float16", 20, 50, 4, 24, "added"), ("sm_80", "float16", 63, 70, 2, 64, "mask"),
+    ("gfx942", "float16", 70, 40, 4, 24, "causal"), ("gfx1100", "bfloat16", 20, 33, 2, 32, "added")])
+def test_attention_gradients(chip, kind, rows, keys, heads, features, hides):
+    """Odd lengths, heads in groups, masks, a query that sees no key."""
+    q, grad = (filled((2, 4, rows, features), kind, n, -1, 1) for n in range(2))
+    k, v = (filled((2, heads, keys, features), kind, n, -1, 1) for n in (2, 3))
+    masks = {"mask": [filled((2, 1, rows, keys), "bool", 4)], "added": [filled((2, 1, 1, keys), kind, 5)]}
+    mask = masks.get(hides, [])
+    if hides == "mask":
+        mask[0][:, :, 1] = False
+    with on_chip(chip):
+        check(lambda *given: attention_gradients(hides == "causal", *given), grad, q, k, v, *mask)
+
+
 def test_attention_with_sums_reads_through_transposes():
     def attention(*given):
         return xt.attention_with_sums(*(xt.transpose(v, perm=(0, 2, 1, 3)) for v in given))

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import quantised
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 import xcc
 from xcc.interpreter.executor import make_executor as interpreting
@@ -55,6 +55,29 @@ def test_dynamic(weights):
     _, got, want = both(model, 3)
     np.testing.assert_allclose(got, want, rtol=0, atol=2e-2 * np.abs(want).max())
     assert np.mean(np.abs(got - want) < 1e-5) >= 0.7
+
+
+@pytest.mark.parametrize("rows, depth", [(17, 20), (3, 20), (17, 21)])
+def test_products_of_activations(rows, depth):
+    """Queries times keys, in bytes with zero points: by dot product instructions where there are enough rows and whole
+    groups, else in floats."""
+    nodes = []
+    for name, point in (("a", "za"), ("b", "zb")):
+        nodes += [helper.make_node("QuantizeLinear", [name, "s", point], [name + "q"]),
+                  helper.make_node("DequantizeLinear", [name + "q", "s", point], [name + "d"])]
+    nodes += [helper.make_node("Transpose", ["bd"], ["t"], perm=[0, 2, 1]),
+              helper.make_node("MatMul", ["ad", "t"], ["y"])]
+    shapes = {"a": (2, rows, depth), "b": (2, 13, depth)}
+    constants = {"s": np.float32(0.03), "za": np.uint8(100), "zb": np.uint8(137)}
+    model = helper.make_model(helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info(n, 1, s) for n, s in shapes.items()],
+        [helper.make_tensor_value_info("y", 1, (2, rows, 13))],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()]),
+        opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    feeds = {n: np.random.default_rng(0).standard_normal(s).astype(np.float32) for n, s in shapes.items()}
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(xcc.compile(model, target="cpu").run(feeds)["y"], session.run(None, feeds)[0], rtol=1e-5,
+                               atol=1e-5)
 
 
 ON_GPUS = [("sm_80", "convolutional", {}), ("sm_90a", "convolutional", {"weights": "QUInt8", "per_channel": False}),

@@ -42,9 +42,10 @@ def build(arrays, dims, attributes, attention=None):
         with ir.InsertionPoint(module.body):
             f = func_d.FuncOp("main", (kinds, []))
             with ir.InsertionPoint(f.add_entry_block()):
-                out = (attention or xt.attention)(*f.arguments, **attributes)
-                func_d.ReturnOp([out])
-            f.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, [out.type]))
+                made = (attention or xt.attention)(*f.arguments, **attributes)
+                outs = list(made) if isinstance(made, tuple) else [made]
+                func_d.ReturnOp(outs)
+            f.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, [v.type for v in outs]))
         return module
 
 

@@ -31,6 +31,18 @@ class Powers:
         constant = V(b.constant(ir.FloatAttr.get(self.element, scale), self.element))
         return self._exp2(b.elementwise("math.fma", self.element, [x, *b.align([constant, less], x.axes)], {}))
 
+    def negated(self, top: V) -> V:
+        """What `relative` adds for `top`, which a loop need not compute again."""
+        return self.times(top, -math.log2(math.e)) if self.element == ir.F32Type.get() else top
+
+    def relative(self, x: V, factor: float, top: V, negated: V) -> V:
+        """exp(factor * x - top). top * log2(e) is finite, unless `factor` is 1."""
+        if factor == 1.0:
+            return self.power(x, top, 1.0)
+        scale = V(self.b.constant(ir.FloatAttr.get(self.element, factor * math.log2(math.e)), self.element))
+        return self._exp2(self.b.elementwise("math.fma", self.element, [x, *self.b.align([scale, negated], x.axes)],
+                                             {}))
+
     def change(self, old: V, new: V, factor: float) -> V:
         """exp(factor * (old - new)), with the products rounded as `power` rounds them."""
         scale = factor * math.log2(math.e)

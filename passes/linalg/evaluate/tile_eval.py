@@ -27,6 +27,7 @@ from xcc.passes.linalg.evaluate.pieces import InPiece
 from xcc.passes.linalg.evaluate.reduction import Reduction
 from xcc.passes.linalg.evaluate.row_parts import RowParts
 from xcc.passes.linalg.evaluate.staged_rows import StagedRows
+from xcc.passes.linalg.kernel.chained import find_chained
 from xcc.passes.linalg.kernel.domain import domain
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, Tensor
 from xcc.passes.linalg.kernel.number_maximum import number_maxima
@@ -61,7 +62,7 @@ class Evaluator:
         self.progress: Any = None              # the tile of rows of the panel, an index, for fetch_ahead
         self.row_parts: RowParts | None = None
         self.in_piece: dict[Op, InPiece] = {}   # concatenations of which the loop around walks one piece
-        self.online = OnlineLoops(self, find_groups(kernel) if schedule.online else [])
+        self.online = OnlineLoops(self, *((find_groups(kernel), find_chained(kernel)) if schedule.online else ([], [])))
         self.number_maxima = number_maxima(kernel) if schedule.access == "rows" else set()
 
     # values ----------------------------------------------------------------------------------------------------

@@ -26,7 +26,8 @@ from xcc.passes.linalg.kernel.kernel_reader import index_to_dim
 from xcc.passes.linalg.kernel.reduction_body import combiner, product_operands
 from xcc.symbolic import Dim
 
-__all__ = ["OnlineGroup", "OnlineSum", "Read", "find_groups", "hidden", "last_visible", "multiple", "visible_keys"]
+__all__ = ["OnlineGroup", "OnlineSum", "Read", "difference_of", "find_groups", "hidden", "multiple", "seen_steps",
+           "visible"]
 
 Read = tuple[Tensor, Access]
 
@@ -58,6 +59,10 @@ class OnlineGroup:
     x_access: Access
     start: float
     sums: tuple[OnlineSum, ...]
+
+    def last_visible(self, kernel: Kernel) -> Dim | None:
+        """The last key of which x is not -inf, over the maximum's loops; None where all may count."""
+        return visible(kernel, self.loop, (self.x, self.x_access))[1]
 
 
 def find_groups(kernel: Kernel) -> list[OnlineGroup]:
@@ -109,14 +114,10 @@ def _sum(op: Op) -> tuple[Op, float, OnlineSum] | None:
 
 def _relative(t: Tensor, access: Access, key: str) -> tuple[Op, float, Access] | None:
     """(maximum, start, its coordinates) where t[access] = exp(x[...] - maximum of x over `key`)."""
-    e = _steps(t, access, CONVERSIONS)
-    power = _parallel(*e)
-    if power is None or power[0] not in ("math.exp",):
+    difference = difference_of(*_steps(t, access, CONVERSIONS))
+    if difference is None:
         return None
-    difference = _parallel(*power[1][0])
-    if difference is None or difference[0] != "arith.subf" or len(difference[1]) != 2:
-        return None
-    (x, x_access), (top, top_access) = difference[1]
+    (x, x_access), (top, top_access) = difference
     start: float | None = None
     bounded = _parallel(top, top_access)
     if bounded is not None and bounded[0] in MAXIMA and len(bounded[1]) == 1 and bounded[2] is not None:
@@ -137,6 +138,17 @@ def _relative(t: Tensor, access: Access, key: str) -> tuple[Op, float, Access] |
     if start is None:
         start = LOWEST.get(str(top.element))
     return None if start is None else (maximum, start, top_access)
+
+
+def difference_of(t: Tensor, access: Access) -> tuple[Read, Read] | None:
+    """(x, y) where t[access] = exp(x - y)."""
+    power = _parallel(t, access)
+    if power is None or power[0] != "math.exp":
+        return None
+    difference = _parallel(*power[1][0])
+    if difference is None or difference[0] != "arith.subf" or len(difference[1]) != 2:
+        return None
+    return difference[1][0], difference[1][1]
 
 
 def _parallel(t: Tensor, access: Access) -> tuple[str, list[tuple[Tensor, Access]], float | None] | None:
@@ -201,28 +213,28 @@ def hidden(t: Tensor, access: Access) -> tuple[Read, Read] | None:
     return choice[1][0], choice[1][1]
 
 
-def last_visible(kernel: Kernel, g: OnlineGroup, test: Read) -> Dim | None:
-    """The last key for which `test` holds, over the other loops, where it says key <= row + c."""
+def visible(kernel: Kernel, loop: int, x: Read) -> tuple[Dim | None, Dim | None]:
+    """The first and the last step of `loop` for which x is not -inf, over the other loops; None: no such end."""
+    choice = hidden(*x)
+    return seen_steps(kernel, loop, choice[0]) if choice is not None else (None, None)
+
+
+def seen_steps(kernel: Kernel, loop: int, test: Read) -> tuple[Dim | None, Dim | None]:
+    """The first and the last step of `loop` for which `test` holds, over the other loops, where it says that one sum
+    of loops and numbers is at most another; None: no such end."""
     test_t, test_access = _steps(*test, ())
     found = _parallel(test_t, test_access)
     if found is None or found[0] != "arith.cmpi" or len(found[1]) != 2 or test_t.producer is None:
-        return None
+        return None, None
     if int(next(iter(test_t.producer.block.operations)).attributes["predicate"].value) != SIGNED_LESS_OR_EQUAL:
-        return None
+        return None, None
     left, right = (_ramp(kernel, *operand) for operand in found[1])
     if left is None or right is None:
-        return None
-    key = f"i{g.loop}"
-    start = left - symbolic.sym(key)
-    if any(key in symbolic.symbols_of(d) for d in (start, right)):
-        return None
-    return right - start
-
-
-def visible_keys(kernel: Kernel, g: OnlineGroup) -> Dim | None:
-    """The last key of which x is not -inf, over the maximum's loops; None where all may count."""
-    choice = hidden(g.x, g.x_access)
-    return last_visible(kernel, g, choice[0]) if choice is not None else None
+        return None, None
+    step = symbolic.sym(f"i{loop}")
+    first, last = (None if f"i{loop}" in symbolic.symbols_of(e) else e
+                   for e in (left - (right - step), right - (left - step)))
+    return first, last
 
 
 def _ramp(kernel: Kernel, t: Tensor, access: Access) -> Dim | None:

@@ -23,7 +23,8 @@ of dims *after* normalisation (passes/linalg/kernel/merge_dims.py), of the kerne
 - tail: "peel" gives full tiles a loop without masks and the rest code of its own (``peel-tails``); "mask" masks every
   tile.
 - access: "rows" reads non-affine and strided tiles row by row, "gather" by index vectors, as GPUs do.
-- online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/kernel/online.py).
+- online: a maximum and the sums of exponentials relative to it share one loop (passes/linalg/kernel/online.py), and so
+  do sums of products of products (passes/linalg/kernel/chained.py).
 - parallel: whether the forall is worth more than one thread; a GPU's always is.
 """
 

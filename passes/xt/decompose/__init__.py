@@ -4,7 +4,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-FAMILIES = ("arg_reduce", "attention", "collective", "norm", "quant", "random", "recurrent", "resize", "signal")
+FAMILIES = ("arg_reduce", "attention", "attention_gradient", "collective", "norm", "quant", "random", "recurrent",
+            "resize", "signal")
 PATTERNS: dict[str, Callable[..., Any]] = {}
 
 

@@ -39,7 +39,7 @@ def attention_with_sums(a: Attrs, q: Value, k: Value, v: Value, mask: Value | No
     """Attention, and apart from it the log of the sum of exponentials, relative to the largest score."""
     given = [] if mask is None else [mask]
     out = xt.attention(q, k, v, *given, scale=a.scale, causal=a.causal)
-    k = _repeated(k, shape(q)[1])
+    k = repeated(k, shape(q)[1])
     scores = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,),
                             dtype="f64" if dtype(q) == "f64" else "f32")
     scores = _masked(_whole(a), xt.mul(scores, const(a.scale, scores)), mask)
@@ -77,7 +77,7 @@ def fused_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) 
 def _in_one_pass(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> tuple[Value, Value, Value]:
     """The result, the sums of exponentials, and what these are relative to."""
     batch, heads, queries, _ = shape(q)
-    k, v = (_repeated(x, heads) for x in (k, v))
+    k, v = (repeated(x, heads) for x in (k, v))
     wide = "f64" if dtype(q) == "f64" else "f32"
     scores = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,), dtype=wide)
     scores = xt.mul(scores, const(a.scale, scores))
@@ -117,7 +117,7 @@ def simpler_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None
     return xt.reshape(out, shape=(batch, heads, queries, shape(v)[3]))
 
 
-def _repeated(x: Value, heads: Dim) -> Value:
+def repeated(x: Value, heads: Dim) -> Value:
     """Each head of x for as many query heads as share it: a view inside a kernel."""
     batch, shared, keys, size = shape(x)
     if shared == heads:

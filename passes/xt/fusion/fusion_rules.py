@@ -74,8 +74,8 @@ class FusionRules:
             return "only a part of the composite would be used"
         if other is p:
             return FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), c.kind, c.domain, c.aligned)
-        last = max(c.indices)
-        return FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), p.kind, c.domain, {last: "full"})
+        aligned = {max(c.indices): "full"} | (p.aligned if _all_turned(p.root()) else {})
+        return FusionGroup(sorted((*p.nodes, *c.nodes), key=lambda n: n.index), p.kind, c.domain, aligned)
 
     def _checked(self, g: FusionGroup) -> FusionGroup | str:
         inside = g.indices
@@ -193,6 +193,12 @@ def _read_once(p: FusionGroup, readers: list[Node]) -> bool:
     return all(u.name == "dot_general" and all(
         _free(u, 1 - side) == 1 and _free(u, side) != 1 for side, v in enumerate(u.operands) if v in made)
         for u in readers if u.kind == "contraction")
+
+
+def _all_turned(n: Node) -> bool:
+    """Whether `n` has several results and all that reads them is the same transpose, which joins it bit by bit."""
+    return len(n.results) > 1 and {u.name for u in n.users} == {"transpose"} \
+        and len({tuple(xt.attrs_of(u.op).perm) for u in n.users}) == 1
 
 
 def _joins_keys(n: Node, p: FusionGroup, c: FusionGroup) -> bool:

@@ -150,6 +150,9 @@ def _flops(op: Operation) -> Dim:
     if name_of(op) in ("attention", "attention_with_sums"):
         keys = xt.shape_of(op.operands[1])[2]
         return 2 * keys * (size + symbolic.product(xt.shape_of(op.operands[0])))
+    if name_of(op) in ("attention_query_gradient", "attention_key_gradients"):
+        products = 2 + len(op.results)
+        return 2 * products * xt.shape_of(op.operands[2])[2] * symbolic.product(xt.shape_of(op.operands[1]))
     return 0
 
 

@@ -89,6 +89,8 @@ class Costs:
             return prod(sizes[-1]) * prod(sizes[1]) // max(outputs, 1)
         if v.name in ("attention", "attention_with_sums"):
             return prod(sizes[0]) * sizes[1][2] * 2
+        if v.name in ("attention_query_gradient", "attention_key_gradients"):
+            return prod(sizes[1]) * sizes[2][2] * (2 + len(v.results))
         if v.name in ("lstm", "gru", "rnn"):
             return sizes[0][0] * sizes[0][1] * (prod(sizes[1]) + prod(sizes[2]))
         return 0

@@ -79,13 +79,24 @@ def attention_with_sums(v: OpView) -> Rule:
     return Rule(tuple(out))
 
 
+@rule("attention_query_gradient", "attention_key_gradients")
+def attention_gradients(v: OpView) -> Rule:
+    """The batch, and heads where as many are of k: all operands and results have them first."""
+    q, k = v.operands[1:3]
+    shared = (0, 1) if q.shape[1] == k.shape[1] else (0,)
+    results = range(len(v.results))
+    return Rule(tuple(f for d in shared for f in v.factor({**dict.fromkeys(range(6), d), **_mask(v, d)},
+                                                          dict.fromkeys(results, d))))
+
+
 def _mask(v: OpView, dim: int) -> dict[int, Side | int]:
     """The mask's dim that is `dim` of the scores."""
     if "mask" not in v.at:
         return {}
-    mask = v.operands[3]
+    place = v.at["mask"]
+    mask = v.operands[place]
     d = dim - (4 - mask.rank)
-    return {} if d < 0 or mask.shape[d] == 1 else {3: d}
+    return {} if d < 0 or mask.shape[d] == 1 else {place: d}
 
 
 @rule("rotary")

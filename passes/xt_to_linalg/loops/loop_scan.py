@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from xcc._mlir import Type, Value, arith_d, math_d
+from xcc import symbolic
+from xcc._mlir import Type, Value, arith_d, math_d, memref_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, limits
-from xcc.passes.xt_to_linalg.loops.loops import LoopKernel, i64, to_i64
+from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, i64, to_i64
 from xcc.passes.xt_to_linalg.ops.elementwise import binary
 from xcc.passes.xt_to_linalg.ops.reduce import COMBINE, neutral
 from xcc.symbolic import Dim
 
 _I = arith_d.CmpIPredicate
 _F = arith_d.CmpFPredicate
+
+NEIGHBOURS = 256    # scanned together, in the first cache
 
 
 def _log_add_exp(a: Value, b: Value, t: Type) -> Value:
@@ -24,27 +27,47 @@ def _log_add_exp(a: Value, b: Value, t: Type) -> Value:
 
 @converts_to_loops("cumulative")
 def cumulative(k: LoopKernel) -> None:
+    """Along the last dim a loop carries the total; along another, on a CPU, totals of neighbours lie in a buffer."""
     x, out = k.inputs[0], k.outputs[0]
     axis, kind = k.op.attr("axis"), k.op.attr("kind")
     exclusive, reverse = k.op.attr("exclusive", False), k.op.attr("reverse", False)
     acc = accumulator(x.dtype)
-    start = limits(x.dtype)[0] if kind == "logsumexp" else neutral(kind, x.dtype)
+    start = constant(acc, limits(x.dtype)[0] if kind == "logsumexp" else neutral(kind, x.dtype))
     last = k.dim(x.dims[axis] - 1)
 
-    def row(others: list[Value]) -> None:
-        def step(i: Value, carried: list[Value]) -> list[Value]:
-            at = arith_d.subi(last, i) if reverse else i
-            coords = [*others[:axis], at, *others[axis:]]
-            value = scalar.convert(x.load(coords), x.dtype, acc)
-            total = _log_add_exp(carried[0], value, acc) if kind == "logsumexp" \
-                else binary(COMBINE[kind], carried[0], value, acc)
-            out.store(scalar.convert(carried[0] if exclusive else total, acc, x.dtype), coords)
-            return [total]
+    def scanned(x: Buffer, out: Buffer, coords: list[Value], before: Value) -> Value:
+        """The total with the element at `coords`, where the result is stored."""
+        value = scalar.convert(x.load(coords), x.dtype, acc)
+        total = _log_add_exp(before, value, acc) if kind == "logsumexp" else binary(COMBINE[kind], before, value, acc)
+        out.store(scalar.convert(before if exclusive else total, acc, x.dtype), coords)
+        return total
 
-        k.fold(x.dims[axis], [constant(acc, start)], step)
+    def at(i: Value) -> Value:
+        return arith_d.subi(last, i) if reverse else i
 
-    others = [d for i, d in enumerate(x.dims) if i != axis]
-    k.rows(others, lambda c: row(c[:len(others)]))
+    if k.threads or all(d == 1 for d in x.dims[axis + 1:]):
+        def row(c: list[Value]) -> None:
+            k.fold(x.dims[axis], [start], lambda i, carried: [
+                scanned(x, out, [*c[:axis], at(i), *c[axis:len(x.dims) - 1]], carried[0])])
+
+        k.rows([d for i, d in enumerate(x.dims) if i != axis], row)
+        return
+    groups = [*([[*range(axis)]] if axis else []), [axis], [*range(axis + 1, len(x.dims))]]
+    flat, result = x.merged(groups), out.merged(groups)
+
+    def block(c: list[Value]) -> None:
+        first = arith_d.muli(c[-1], k.dim(NEIGHBOURS))
+        count = arith_d.minsi(arith_d.subi(k.dim(flat.dims[-1]), first), k.dim(NEIGHBOURS))
+        totals = k.scratch(NEIGHBOURS, acc)
+        k.loop(count, lambda j: memref_d.store(start, totals, [j]))
+
+        def neighbour(i: Value, j: Value) -> None:
+            coords = [*c[:-1], at(i), arith_d.addi(first, j)]
+            memref_d.store(scanned(flat, result, coords, memref_d.load(totals, [j])), totals, [j])
+
+        k.loop(flat.dims[-2], lambda i: k.loop(count, lambda j: neighbour(i, j)))
+
+    k.rows([*flat.dims[:-2], symbolic.floordiv(flat.dims[-1] + NEIGHBOURS - 1, NEIGHBOURS)], block)
 
 
 @converts_to_loops("max_pool_with_indices")

@@ -50,6 +50,14 @@ class Buffer:
             value = arith_d.extui(ir.IntegerType.get_signless(8), value)
         memref_d.store(value, self.memref, list(coords))
 
+    def merged(self, groups: Sequence[Sequence[int]]) -> Buffer:
+        """The same elements with the dims of each group, which are neighbours, as one."""
+        dims = tuple(symbolic.product(self.dims[d] for d in group) for group in groups)
+        together = ir.ArrayAttr.get([ir.ArrayAttr.get([ir.IntegerAttr.get(i64(), d) for d in g]) for g in groups])
+        made = ir.Operation.create("memref.collapse_shape", results=[buffer_type(dims, self.dtype)],
+                                   operands=[self.memref], attributes={"reassociation": together})
+        return Buffer(made.result, dims, self.dtype)
+
 
 @dataclass(frozen=True)
 class LoopKernel:
@@ -143,6 +151,11 @@ class LoopKernel:
         with ir.InsertionPoint(after):
             scf_d.YieldOp(list(body(list(after.arguments))))
         return list(loop.results)
+
+    def scratch(self, size: int, dtype: Type) -> Value:
+        """A buffer on the stack."""
+        return ir.Operation.create("memref.alloca", results=[buffer_type((size,), dtype)], operands=[], attributes={
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])}).result
 
     def flat(self, coords: Sequence[Value], dims: Sequence[Any]) -> Value:
         """The row-major position of `coords`; dims may be index values."""

@@ -74,24 +74,40 @@ def convert_pad(b: Builder, op: Op) -> View:
     lows = [b.dim(d) for d in low]
 
     def body(_: list[Any], index: list[Value]) -> Value:
-        coords = [at if low[i] == 0 and high[i] == 0 else _outside(b, mode, arith_d.subi(at, lows[i]), x.dims[i])
+        coords = [at if low[i] == 0 and high[i] == 0 else
+                  _outside(b, mode, arith_d.subi(at, lows[i]), x.dims[i], symbolic.dim_max(low[i], high[i]))
                   for i, at in enumerate(index)]
         return b.extract(x, coords)
 
     return b.indexed(op.dims, x.dtype, [], body)
 
 
-def _outside(b: Builder, mode: str, at: Value, extent: Dim) -> Value:
-    """A coordinate outside [0, extent) brought inside: clamped, wrapped, or mirrored without repeating the edge."""
+def _outside(b: Builder, mode: str, at: Value, extent: Dim, most: Dim) -> Value:
+    """A coordinate at most `most` outside [0, extent) brought inside: clamped, wrapped, or mirrored without repeating
+    the edge.
+
+    Where it is known to be no more than once around no division finds it: vectors have none.
+    """
     if mode == "edge":
         return b.clamp(at, extent)
+    once = isinstance(most, int) and isinstance(extent, int) and 0 < most < extent
     period = b.dim(symbolic.dim_max(2 * (extent - 1), 1) if mode == "reflect" else extent)
-    rem = arith_d.remsi(at, period)
-    negative = arith_d.cmpi(arith_d.CmpIPredicate.slt, rem, b.dim(0))
-    at = arith_d.select(negative, arith_d.addi(rem, period), rem)
+    if mode == "reflect" and once:
+        at = arith_d.maxsi(at, arith_d.subi(b.dim(0), at))
+    elif once:
+        beyond = arith_d.cmpi(arith_d.CmpIPredicate.sge, at, period)
+        at = arith_d.select(beyond, arith_d.subi(at, period), _from_end(b, at, period))
+    else:
+        at = _from_end(b, arith_d.remsi(at, period), period)
     if mode == "reflect":
         at = arith_d.minsi(at, arith_d.subi(period, at))
     return b.clamp(at, extent)
+
+
+def _from_end(b: Builder, at: Value, period: Value) -> Value:
+    """`at`, or one period on where that is negative."""
+    negative = arith_d.cmpi(arith_d.CmpIPredicate.slt, at, b.dim(0))
+    return arith_d.select(negative, arith_d.addi(at, period), at)
 
 
 def _only_returned(operation: Operation) -> bool:

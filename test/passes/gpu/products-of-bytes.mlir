@@ -27,7 +27,7 @@ func.func @main(%arg0: tensor<1x64x8x8xi8> {xt.name = "x0"}) -> (tensor<64x2048x
   %6 = "xt.constant"() {value = dense<5.000000e-01> : tensor<f32>} : () -> tensor<f32>
   %7 = "xt.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
   %8 = "xt.dequantize"(%arg0, %6, %7) {axis = 0 : i64, block = 0 : i64, dtype = f32} : (tensor<1x64x8x8xi8>, tensor<f32>, tensor<i8>) -> tensor<1x64x8x8xf32>
-  %9 = "xt.convolution"(%8, %2) {dtype = f32, filter = "OIHW", groups = 1 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x64x8x8xf32>, tensor<128x64x3x3xf32>) -> tensor<1x128x8x8xf32>
+  %9 = "xt.convolution"(%8, %2) {dtype = f32, filter = "OIHW", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x64x8x8xf32>, tensor<128x64x3x3xf32>) -> tensor<1x128x8x8xf32>
   %10 = "xt.constant"() {value = dense<2.500000e-01> : tensor<f32>} : () -> tensor<f32>
   %11 = "xt.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
   %12 = "xt.quantize"(%9, %10, %11) {axis = 0 : i64, block = 0 : i64, dtype = i8, saturate = true} : (tensor<1x128x8x8xf32>, tensor<f32>, tensor<i8>) -> tensor<1x128x8x8xi8>

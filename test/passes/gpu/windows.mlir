@@ -7,7 +7,7 @@
 // CHECK-NOT: vector.load %reinterpret_cast
 // CHECK: gpu.return
 func.func private @depthwise(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x1x64xf16>) -> tensor<32x56x56x64xf16> attributes {xt.kernel, xt.symbols = []} {
-  %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 64 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x56x56x64xf16>, tensor<3x3x1x64xf16>) -> tensor<32x56x56x64xf16>
+  %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 64 : i64, outputs = 0 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x56x56x64xf16>, tensor<3x3x1x64xf16>) -> tensor<32x56x56x64xf16>
   return %0 : tensor<32x56x56x64xf16>
 }
 

@@ -65,7 +65,7 @@ func.func @main(%arg0: tensor<64x512x64xf16> {xt.name = "x0"}, %arg1: tensor<64x
 // RDNA3: func.func private @convolution_0{{.*}}block = array<i64: 128, 64>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 32, 1, 1>]
 // RDNA4: func.func private @convolution_0{{.*}}block = array<i64: 128, 64>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 32, 1, 1>]
 func.func @main(%arg0: tensor<8x64x56x56xf16> {xt.name = "x0"}, %arg1: tensor<64x64x3x3xf16> {xt.name = "x1"}) -> (tensor<8x64x56x56xf16> {xt.name = "y0"}) {
-  %0 = "xt.convolution"(%arg0, %arg1) {dtype = f16, filter = "OIHW", groups = 1 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16>
+  %0 = "xt.convolution"(%arg0, %arg1) {dtype = f16, filter = "OIHW", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16>
   return %0 : tensor<8x64x56x56xf16>
 }
 
@@ -78,7 +78,7 @@ func.func @main(%arg0: tensor<8x64x56x56xf16> {xt.name = "x0"}, %arg1: tensor<64
 // RDNA3: func.func private @convolution_0{{.*}}block = array<i64: 1, 1, 4, 256>,{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 0, 0>]
 // RDNA4: func.func private @convolution_0{{.*}}block = array<i64: 1, 1, 4, 256>,{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 0, 0>]
 func.func @main(%arg0: tensor<8x256x28x28xf16> {xt.name = "x0"}, %arg1: tensor<256x1x3x3xf16> {xt.name = "x1"}) -> (tensor<8x256x28x28xf16> {xt.name = "y0"}) {
-  %0 = "xt.convolution"(%arg0, %arg1) {dtype = f16, filter = "OIHW", groups = 256 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<8x256x28x28xf16>, tensor<256x1x3x3xf16>) -> tensor<8x256x28x28xf16>
+  %0 = "xt.convolution"(%arg0, %arg1) {dtype = f16, filter = "OIHW", groups = 256 : i64, outputs = 0 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<8x256x28x28xf16>, tensor<256x1x3x3xf16>) -> tensor<8x256x28x28xf16>
   return %0 : tensor<8x256x28x28xf16>
 }
 

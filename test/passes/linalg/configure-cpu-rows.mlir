@@ -216,3 +216,47 @@ func.func private @narrow_window(%x: tensor<5120x44xf32>) -> tensor<5120x40xf32>
   } -> tensor<5120x40xf32>
   return %y : tensor<5120x40xf32>
 }
+
+// -----
+
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#c = affine_map<(d0, d1) -> (d1)>
+
+// Columns are reduced as many together as registers hold, where the cores have enough chunks then.
+// CHECK-LABEL: func.func private @columns
+// CHECK-SAME: block = array<i64: 128>, {{.*}}vector = array<i64: 128>
+func.func private @columns(%x: tensor<4096x4096xf32>) -> tensor<4096xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4096, 4096]], xt.result_dims = [[4096]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4096xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4096xf32>) -> tensor<4096xf32>
+  %sum = linalg.generic {indexing_maps = [#m, #c], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<4096x4096xf32>) outs(%f : tensor<4096xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4096xf32>
+  return %sum : tensor<4096xf32>
+}
+
+// -----
+
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#c = affine_map<(d0, d1) -> (d1)>
+
+// Few columns are dealt to the cores.
+// CHECK-LABEL: func.func private @few_columns
+// CHECK-SAME: block = array<i64: 32>, {{.*}}vector = array<i64: 32>
+func.func private @few_columns(%x: tensor<4096x256xf32>) -> tensor<256xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[4096, 256]], xt.result_dims = [[256]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<256xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<256xf32>) -> tensor<256xf32>
+  %sum = linalg.generic {indexing_maps = [#m, #c], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<4096x256xf32>) outs(%f : tensor<256xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<256xf32>
+  return %sum : tensor<256xf32>
+}

@@ -137,7 +137,7 @@ func.func private @f32(%a: tensor<2048x2048xf32>, %b: tensor<2048x2048xf32>) -> 
 // CHECK-LABEL: func.func private @convolution(
 // CHECK-SAME: block = array<i64: 128, 64>{{.*}}flatten = array<i64: 3, 1>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32, 1, 1>]
 func.func private @convolution(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x64x64xf16>) -> tensor<32x56x56x64xf16> attributes {xt.kernel, xt.symbols = []} {
-  %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 1 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x56x56x64xf16>, tensor<3x3x64x64xf16>) -> tensor<32x56x56x64xf16>
+  %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x56x56x64xf16>, tensor<3x3x64x64xf16>) -> tensor<32x56x56x64xf16>
   return %0 : tensor<32x56x56x64xf16>
 }
 
@@ -145,7 +145,7 @@ func.func private @convolution(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x64x64
 // CHECK-LABEL: func.func private @depthwise(
 // CHECK-SAME: block = array<i64: 1, 4, 8, 64>, gpu = {beside = 8 : i64, threads = 32 : i64}{{.*}}reduce = [array<i64: 0, 0>]
 func.func private @depthwise(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x1x64xf16>) -> tensor<32x56x56x64xf16> attributes {xt.kernel, xt.symbols = []} {
-  %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 64 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x56x56x64xf16>, tensor<3x3x1x64xf16>) -> tensor<32x56x56x64xf16>
+  %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 64 : i64, outputs = 0 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x56x56x64xf16>, tensor<3x3x1x64xf16>) -> tensor<32x56x56x64xf16>
   return %0 : tensor<32x56x56x64xf16>
 }
 

@@ -29,6 +29,6 @@ func.func private @row(%x: tensor<1x512xui8>, %w: tensor<8x128x32x4xi8>) -> tens
 // CHECK-LABEL: func.func private @pairs(
 // CHECK: vector.contract {{.*}} : vector<{{.*}}x2xbf16>, vector<32x2xbf16> into vector<{{.*}}x32xf32>
 func.func private @pairs(%x: tensor<1x9x9x16xbf16>, %w: tensor<2x3x3x8x32x2xbf16>) -> tensor<1x7x7x64xbf16> attributes {xt.kernel, xt.symbols = []} {
-  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "OHWIoi", dtype = bf16} : (tensor<1x9x9x16xbf16>, tensor<2x3x3x8x32x2xbf16>) -> tensor<1x7x7x64xbf16>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "OHWIoi", dtype = bf16} : (tensor<1x9x9x16xbf16>, tensor<2x3x3x8x32x2xbf16>) -> tensor<1x7x7x64xbf16>
   return %0 : tensor<1x7x7x64xbf16>
 }

@@ -14,7 +14,7 @@ func.func @products(%x: tensor<3x2xui8>) -> tensor<3x2xi32> {
 // CHECK: "xt.convolution"(%{{.*}}, %[[W]]) {dtype = i32, filter = "OHWI"
 func.func @convolutions(%x: tensor<1x4x4x2xi8>) -> tensor<1x4x3x2xi32> {
   %w = "xt.constant"() {value = dense<[[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]]> : tensor<1x2x2x2xi8>} : () -> tensor<1x2x2x2xi8>
-  %y = "xt.convolution"(%x, %w) {dtype = i32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x4x4x2xi8>, tensor<1x2x2x2xi8>) -> tensor<1x4x3x2xi32>
+  %y = "xt.convolution"(%x, %w) {dtype = i32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x4x4x2xi8>, tensor<1x2x2x2xi8>) -> tensor<1x4x3x2xi32>
   return %y : tensor<1x4x3x2xi32>
 }
 

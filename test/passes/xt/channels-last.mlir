@@ -16,9 +16,9 @@
 // BLOCK: filter = "OHWIo"
 // BLOCK-SAME: tensor<1x3x3x3x4xf32>
 func.func @relu_between_convolutions(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %v: tensor<4x4x3x3xf32>) -> tensor<1x4x4x4xf32> {
-  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
   %1 = "xt.abs"(%0) : (tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
-  %2 = "xt.convolution"(%1, %v) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x4x6x6xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x4x4xf32>
+  %2 = "xt.convolution"(%1, %v) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x4x6x6xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x4x4xf32>
   return %2 : tensor<1x4x4x4xf32>
 }
 
@@ -37,7 +37,7 @@ func.func @no_convolution(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32> {
 // CHECK: xt.convolution
 func.func @padded_image(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x10x12xf32> {
   %p = "xt.pad"(%x) {low = [0, 0, 3, 4], high = [0, 0, 1, 2], interior = [0, 0, 0, 0], mode = "constant", value = 0.0 : f64} : (tensor<1x3x8x8xf32>) -> tensor<1x3x12x14xf32>
-  %0 = "xt.convolution"(%p, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x12x14xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x10x12xf32>
+  %0 = "xt.convolution"(%p, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x12x14xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x10x12xf32>
   return %0 : tensor<1x4x10x12xf32>
 }
 
@@ -49,7 +49,7 @@ func.func @padded_image(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> ten
 func.func @comes_channels_last(%x: tensor<1x8x8x3xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32> {
   %t = "xt.transpose"(%x) {perm = [0, 3, 1, 2]} : (tensor<1x8x8x3xf32>) -> tensor<1x3x8x8xf32>
   %a = "xt.abs"(%t) : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
-  %0 = "xt.convolution"(%a, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  %0 = "xt.convolution"(%a, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
   return %0 : tensor<1x4x6x6xf32>
 }
 

@@ -4,7 +4,7 @@
 // CHECK: %[[P:.*]] = "xt.pad"(%{{.*}}) {high = [0, 2, 1, 0], interior = [0, 0, 0, 0], low = [0, 1, 1, 0]{{.*}}xcc.stored
 // CHECK: "xt.convolution"(%[[P]], %{{.*}}) {{.*}}high = [0, 0]{{.*}}low = [0, 0]
 func.func @padded(%x: tensor<1x8x8x4xf32>, %w: tensor<3x3x4x5xf32>) -> tensor<1x9x8x5xf32> {
-  %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, high = [2, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<3x3x4x5xf32>) -> tensor<1x9x8x5xf32>
+  %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [2, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<3x3x4x5xf32>) -> tensor<1x9x8x5xf32>
   return %0 : tensor<1x9x8x5xf32>
 }
 
@@ -12,7 +12,7 @@ func.func @padded(%x: tensor<1x8x8x4xf32>, %w: tensor<3x3x4x5xf32>) -> tensor<1x
 // CHECK-LABEL: func.func @bare(
 // CHECK-NOT: xt.pad
 func.func @bare(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x5xf32>) -> tensor<1x8x8x5xf32> {
-  %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<1x1x4x5xf32>) -> tensor<1x8x8x5xf32>
+  %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<1x1x4x5xf32>) -> tensor<1x8x8x5xf32>
   return %0 : tensor<1x8x8x5xf32>
 }
 
@@ -20,7 +20,7 @@ func.func @bare(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x5xf32>) -> tensor<1x8x
 // CHECK-LABEL: func.func @spread(
 // CHECK-NOT: xcc.stored
 func.func @spread(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x5xf32>) -> tensor<1x15x8x5xf32> {
-  %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [2, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<1x1x4x5xf32>) -> tensor<1x15x8x5xf32>
+  %0 = "xt.convolution"(%x, %w) {dtype = "f32", filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [2, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xf32>, tensor<1x1x4x5xf32>) -> tensor<1x15x8x5xf32>
   return %0 : tensor<1x15x8x5xf32>
 }
 
@@ -31,7 +31,29 @@ func.func @spread(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x5xf32>) -> tensor<1x
 func.func @there(%x: tensor<1x6x6x4xui8>, %w: tensor<3x3x4x5xi8>) -> (tensor<1x6x6x5xi32>, tensor<1x6x6x5xi32>, tensor<1x8x8x4xui8>) {
   %p = "xt.pad"(%x) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 7.0 : f64} : (tensor<1x6x6x4xui8>) -> tensor<1x8x8x4xui8>
   %q = "xt.pad"(%x) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 8.0 : f64} : (tensor<1x6x6x4xui8>) -> tensor<1x8x8x4xui8>
-  %0 = "xt.convolution"(%p, %w) {dtype = i32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xui8>, tensor<3x3x4x5xi8>) -> tensor<1x6x6x5xi32>
-  %1 = "xt.convolution"(%q, %w) {dtype = i32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xui8>, tensor<3x3x4x5xi8>) -> tensor<1x6x6x5xi32>
+  %0 = "xt.convolution"(%p, %w) {dtype = i32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xui8>, tensor<3x3x4x5xi8>) -> tensor<1x6x6x5xi32>
+  %1 = "xt.convolution"(%q, %w) {dtype = i32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x8x8x4xui8>, tensor<3x3x4x5xi8>) -> tensor<1x6x6x5xi32>
   return %0, %1, %q : tensor<1x6x6x5xi32>, tensor<1x6x6x5xi32>, tensor<1x8x8x4xui8>
+}
+
+// Mirrored ends of a long row are pieces beside it; other dims stay a pad.
+// CHECK-LABEL: func.func @mirrored(
+// CHECK: %[[Y:.*]] = "xt.pad"(%arg0) {high = [1, 0], {{.*}}low = [2, 0], mode = "reflect"
+// CHECK: %[[S:.*]] = "xt.slice"(%[[Y]]) {limits = [8, 4], starts = [0, 1]
+// CHECK: %[[A:.*]] = "xt.reverse"(%[[S]]) {axes = [1]}
+// CHECK: %[[T:.*]] = "xt.slice"(%[[Y]]) {limits = [8, 63], starts = [0, 59]
+// CHECK: %[[B:.*]] = "xt.reverse"(%[[T]]) {axes = [1]}
+// CHECK: "xtv.concatenate"(%[[A]], %[[Y]], %[[B]])
+func.func @mirrored(%x: tensor<5x64xf32>) -> tensor<8x71xf32> {
+  %0 = "xt.pad"(%x) {low = [2, 3], high = [1, 4], interior = [0, 0], mode = "reflect", value = 0.0 : f64} : (tensor<5x64xf32>) -> tensor<8x71xf32>
+  return %0 : tensor<8x71xf32>
+}
+
+// Short rows have no tile between their ends.
+// CHECK-LABEL: func.func @mirrored_short(
+// CHECK: "xt.pad"(%arg0) {high = [1, 4]
+// CHECK-NOT: concatenate
+func.func @mirrored_short(%x: tensor<5x16xf32>) -> tensor<8x23xf32> {
+  %0 = "xt.pad"(%x) {low = [2, 3], high = [1, 4], interior = [0, 0], mode = "reflect", value = 0.0 : f64} : (tensor<5x16xf32>) -> tensor<8x23xf32>
+  return %0 : tensor<8x23xf32>
 }

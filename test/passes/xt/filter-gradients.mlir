@@ -10,7 +10,7 @@
 func.func @gradient(%x: tensor<32x56x56x64xf16>, %g: tensor<32x28x28x64xf16>) -> tensor<64x3x3x64xf16> {
   %a = "xt.transpose"(%x) {perm = [3, 1, 2, 0]} : (tensor<32x56x56x64xf16>) -> tensor<64x56x56x32xf16>
   %b = "xt.transpose"(%g) {perm = [1, 2, 0, 3]} : (tensor<32x28x28x64xf16>) -> tensor<28x28x32x64xf16>
-  %y = "xt.convolution"(%a, %b) {dtype = f16, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [2, 2], strides = [1, 1]} : (tensor<64x56x56x32xf16>, tensor<28x28x32x64xf16>) -> tensor<64x3x3x64xf16>
+  %y = "xt.convolution"(%a, %b) {dtype = f16, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [2, 2], strides = [1, 1]} : (tensor<64x56x56x32xf16>, tensor<28x28x32x64xf16>) -> tensor<64x3x3x64xf16>
   return %y : tensor<64x3x3x64xf16>
 }
 
@@ -20,7 +20,7 @@ func.func @gradient(%x: tensor<32x56x56x64xf16>, %g: tensor<32x28x28x64xf16>) ->
 func.func @image(%g: tensor<32x64x28x28xf16>, %w: tensor<64x128x3x3xf16>) -> tensor<32x28x28x128xf16> {
   %a = "xt.transpose"(%g) {perm = [0, 2, 3, 1]} : (tensor<32x64x28x28xf16>) -> tensor<32x28x28x64xf16>
   %b = "xt.transpose"(%w) {perm = [2, 3, 0, 1]} : (tensor<64x128x3x3xf16>) -> tensor<3x3x64x128xf16>
-  %y = "xt.convolution"(%a, %b) {dtype = f16, filter = "HWIO", groups = 1 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<32x28x28x64xf16>, tensor<3x3x64x128xf16>) -> tensor<32x28x28x128xf16>
+  %y = "xt.convolution"(%a, %b) {dtype = f16, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<32x28x28x64xf16>, tensor<3x3x64x128xf16>) -> tensor<32x28x28x128xf16>
   return %y : tensor<32x28x28x128xf16>
 }
 
@@ -32,6 +32,6 @@ func.func @image(%g: tensor<32x64x28x28xf16>, %w: tensor<64x128x3x3xf16>) -> ten
 func.func @few_channels(%x: tensor<16x32x32x3xf16>, %g: tensor<16x32x32x64xf16>) -> tensor<3x7x7x64xf16> {
   %a = "xt.transpose"(%x) {perm = [3, 1, 2, 0]} : (tensor<16x32x32x3xf16>) -> tensor<3x32x32x16xf16>
   %b = "xt.transpose"(%g) {perm = [1, 2, 0, 3]} : (tensor<16x32x32x64xf16>) -> tensor<32x32x16x64xf16>
-  %y = "xt.convolution"(%a, %b) {dtype = f16, filter = "HWIO", groups = 1 : i64, high = [3, 3], layout = "NHWC", lhs_dilation = [1, 1], low = [3, 3], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<3x32x32x16xf16>, tensor<32x32x16x64xf16>) -> tensor<3x7x7x64xf16>
+  %y = "xt.convolution"(%a, %b) {dtype = f16, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [3, 3], layout = "NHWC", lhs_dilation = [1, 1], low = [3, 3], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<3x32x32x16xf16>, tensor<32x32x16x64xf16>) -> tensor<3x7x7x64xf16>
   return %y : tensor<3x7x7x64xf16>
 }

@@ -175,7 +175,7 @@ func.func @attention_takes_no_others(%q: tensor<1x2x1x16xf16>, %k: tensor<1x2x40
 func.func @stored_pad(%x: tensor<1x4x4x4xf32>, %w: tensor<4x8xf32>, %f: tensor<3x3x8x8xf32>) -> (tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>) {
   %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [3], rhs_batch = [], rhs_contract = [0]} : (tensor<1x4x4x4xf32>, tensor<4x8xf32>) -> tensor<1x4x4x8xf32>
   %1 = "xt.pad"(%0) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 0.0 : f64, xcc.stored} : (tensor<1x4x4x8xf32>) -> tensor<1x6x6x8xf32>
-  %2 = "xt.convolution"(%1, %f) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x6x6x8xf32>, tensor<3x3x8x8xf32>) -> tensor<1x4x4x8xf32>
+  %2 = "xt.convolution"(%1, %f) {dtype = f32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x6x6x8xf32>, tensor<3x3x8x8xf32>) -> tensor<1x4x4x8xf32>
   return %2, %0 : tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>
 }
 
@@ -232,4 +232,24 @@ func.func @attention_with_sums_takes_its_views(%q: tensor<1x8x2x16xf16>, %k: ten
   %1:2 = "xt.attention_with_sums"(%0, %k, %k) {causal = true, scale = 0.25 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>) -> (tensor<1x2x8x16xf16>, tensor<1x2x8xf32>)
   %2 = "xt.transpose"(%1#0) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
   return %2, %1#1 : tensor<1x8x2x16xf16>, tensor<1x2x8xf32>
+}
+
+// Both gradients of keys are written turned, as the same transpose reads them; by another one each is a kernel.
+// CHECK-LABEL: func.func @gradients_are_stored_turned(
+// CHECK: xtv.dispatch{{.*}}kernel = @attention_key_gradients_{{.*}} -> (tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>)
+// CHECK-NEXT: return
+func.func @gradients_are_stored_turned(%x: tensor<1x2x8x16xf16>, %s: tensor<1x2x8xf32>) -> (tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>) {
+  %0:2 = "xt.attention_key_gradients"(%x, %x, %x, %x, %s, %s) {causal = true, scale = 0.25 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8xf32>, tensor<1x2x8xf32>) -> (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>)
+  %1 = "xt.transpose"(%0#0) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
+  %2 = "xt.transpose"(%0#1) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
+  return %1, %2 : tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16>
+}
+
+// CHECK-LABEL: func.func @gradients_are_turned_apart(
+// CHECK: xtv.dispatch{{.*}}kernel = @attention_key_gradients_{{.*}} -> (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>)
+func.func @gradients_are_turned_apart(%x: tensor<1x2x8x16xf16>, %s: tensor<1x2x8xf32>) -> (tensor<1x8x2x16xf16>, tensor<1x2x16x8xf16>) {
+  %0:2 = "xt.attention_key_gradients"(%x, %x, %x, %x, %s, %s) {causal = true, scale = 0.25 : f64} : (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>, tensor<1x2x8xf32>, tensor<1x2x8xf32>) -> (tensor<1x2x8x16xf16>, tensor<1x2x8x16xf16>)
+  %1 = "xt.transpose"(%0#0) {perm = [0, 2, 1, 3]} : (tensor<1x2x8x16xf16>) -> tensor<1x8x2x16xf16>
+  %2 = "xt.transpose"(%0#1) {perm = [0, 1, 3, 2]} : (tensor<1x2x8x16xf16>) -> tensor<1x2x16x8xf16>
+  return %1, %2 : tensor<1x8x2x16xf16>, tensor<1x2x16x8xf16>
 }

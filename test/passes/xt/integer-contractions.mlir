@@ -27,7 +27,7 @@ func.func @conv(%x: tensor<1x1x4x4xui8>) -> tensor<1x2x4x4xui8> {
   %xf = "xt.dequantize"(%x, %sx, %zx) {axis = 0 : i64, block = 0 : i64, dtype = f32} : (tensor<1x1x4x4xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x1x4x4xf32>
   %wf = "xt.dequantize"(%w, %sw) {axis = 0 : i64, block = 0 : i64, dtype = f32} : (tensor<2x1x1x2xi8>, tensor<2xf32>) -> tensor<2x1x1x2xf32>
   %bf = "xt.dequantize"(%b, %sb) {axis = 0 : i64, block = 0 : i64, dtype = f32} : (tensor<2xi32>, tensor<2xf32>) -> tensor<2xf32>
-  %y = "xt.convolution"(%xf, %wf) {dtype = f32, filter = "OIHW", groups = 1 : i64, high = [0, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x1x4x4xf32>, tensor<2x1x1x2xf32>) -> tensor<1x2x4x4xf32>
+  %y = "xt.convolution"(%xf, %wf) {dtype = f32, filter = "OIHW", groups = 1 : i64, outputs = 0 : i64, high = [0, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x1x4x4xf32>, tensor<2x1x1x2xf32>) -> tensor<1x2x4x4xf32>
   %bias = "xt.reshape"(%bf) {shape = [1, 2, 1, 1]} : (tensor<2xf32>) -> tensor<1x2x1x1xf32>
   %z = "xt.add"(%y, %bias) : (tensor<1x2x4x4xf32>, tensor<1x2x1x1xf32>) -> tensor<1x2x4x4xf32>
   %q = "xt.quantize"(%z, %sy, %zy) {axis = 0 : i64, block = 0 : i64, dtype = ui8, saturate = true} : (tensor<1x2x4x4xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x2x4x4xui8>

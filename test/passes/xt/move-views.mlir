@@ -84,3 +84,15 @@ func.func @matrix_along_the_sum(%x: tensor<5x3xf16>, %w: tensor<4x3xf16>) -> ten
   %p = "xt.dot_general"(%x, %t) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<5x3xf16>, tensor<3x4xf16>) -> tensor<5x4xf16>
   return %p : tensor<5x4xf16>
 }
+
+// What a composite makes is turned before its dims are merged: its kernel stores it so.
+// CHECK-LABEL: func.func @merged_heads(
+// CHECK: %[[A:.*]] = "xt.attention"
+// CHECK: %[[T:.*]] = "xt.transpose"(%[[A]]) {perm = [2, 0, 1, 3]}
+// CHECK: "xt.reshape"(%[[T]]) {shape = [8, 6, 16]}
+func.func @merged_heads(%x: tensor<2x3x8x16xf16>) -> tensor<8x6x16xf16> {
+  %0 = "xt.attention"(%x, %x, %x) {causal = false, causal_offset = [0], nan_rows = false, scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<2x3x8x16xf16>, tensor<2x3x8x16xf16>, tensor<2x3x8x16xf16>) -> tensor<2x3x8x16xf16>
+  %1 = "xt.reshape"(%0) {shape = [6, 8, 16]} : (tensor<2x3x8x16xf16>) -> tensor<6x8x16xf16>
+  %2 = "xt.transpose"(%1) {perm = [1, 0, 2]} : (tensor<6x8x16xf16>) -> tensor<8x6x16xf16>
+  return %2 : tensor<8x6x16xf16>
+}

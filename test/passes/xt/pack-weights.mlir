@@ -27,7 +27,7 @@ func.func @transposed(%x: tensor<2x5xf32>, %y: tensor<3x5xf32>) -> (tensor<2x8xf
 // CHECK-SAME: filter = "OHWIo"
 func.func @filter(%x: tensor<1x6x6x5xf32>) -> tensor<1x4x4x8xf32> {
   %w = "xt.weight"() {name = "f"} : () -> tensor<3x3x5x8xf32>
-  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x6x6x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x4x4x8xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x6x6x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x4x4x8xf32>
   return %0 : tensor<1x4x4x8xf32>
 }
 
@@ -60,8 +60,18 @@ func.func @bytes(%x: tensor<2x5xui8>) -> tensor<2x8xi32> {
 func.func @byte_filter(%x: tensor<1x6x6x3xui8>) -> tensor<1x6x6x8xi32> {
   %p = "xt.pad"(%x) {low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0], mode = "constant", value = 7.0 : f64, xcc.stored} : (tensor<1x6x6x3xui8>) -> tensor<1x8x8x3xui8>
   %w = "xt.weight"() {name = "g"} : () -> tensor<3x3x3x8xi8>
-  %0 = "xt.convolution"(%p, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = i32} : (tensor<1x8x8x3xui8>, tensor<3x3x3x8xi8>) -> tensor<1x6x6x8xi32>
+  %0 = "xt.convolution"(%p, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = i32} : (tensor<1x8x8x3xui8>, tensor<3x3x3x8xi8>) -> tensor<1x6x6x8xi32>
   return %0 : tensor<1x6x6x8xi32>
+}
+
+// Outputs that make no whole panel are filled up with zeros, which are not stored.
+// CHECK-LABEL: func.func @byte_filter_of_three(
+// CHECK: %[[W:.*]] = "xt.weight"() {name = "h.panels4x4"} : () -> tensor<1x3x3x1x4x4xi8>
+// CHECK: "xt.convolution"(%arg0, %[[W]]) {{.*}}filter = "OHWIoi"{{.*}}outputs = 3 : i64{{.*}} -> tensor<1x4x4x3xi32>
+func.func @byte_filter_of_three(%x: tensor<1x6x6x4xui8>) -> tensor<1x4x4x3xi32> {
+  %w = "xt.weight"() {name = "h"} : () -> tensor<3x3x4x3xi8>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = i32} : (tensor<1x6x6x4xui8>, tensor<3x3x4x3xi8>) -> tensor<1x4x4x3xi32>
+  return %0 : tensor<1x4x4x3xi32>
 }
 
 // A vector multiplies what a transpose would make where it lies: each element is read once.
@@ -82,7 +92,7 @@ func.func @vector_in_place(%x: tensor<64x1x256xf32>, %w: tensor<64x512x256xf32>)
 // CHECK-NEXT: "xt.convolution"(%[[X]], %[[P]]) {{.*}}filter = "OHWIo"
 func.func @argument_filter(%x: tensor<1x6x6x3xf32>, %g: tensor<8x3x3x3xf32>) -> tensor<1x4x4x8xf32> {
   %w = "xt.transpose"(%g) {perm = [2, 3, 1, 0]} : (tensor<8x3x3x3xf32>) -> tensor<3x3x3x8xf32>
-  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x6x6x3xf32>, tensor<3x3x3x8xf32>) -> tensor<1x4x4x8xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x6x6x3xf32>, tensor<3x3x3x8xf32>) -> tensor<1x4x4x8xf32>
   return %0 : tensor<1x4x4x8xf32>
 }
 

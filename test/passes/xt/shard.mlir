@@ -71,9 +71,9 @@ func.func @heads(%x: tensor<?x64xf32, ["n", 64]>) -> tensor<?x64xf32, ["n", 64]>
 func.func @convolutions(%x: tensor<1x32x16x16xf32>) -> tensor<1x32x8x8xf32> {
   %a = "xt.weight"() {name = "a"} : () -> tensor<128x32x3x3xf32>
   %b = "xt.weight"() {name = "b"} : () -> tensor<32x128x3x3xf32>
-  %h = "xt.convolution"(%x, %a) {dtype = f32, filter = "OIHW", groups = 1 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x32x16x16xf32>, tensor<128x32x3x3xf32>) -> tensor<1x128x16x16xf32>
+  %h = "xt.convolution"(%x, %a) {dtype = f32, filter = "OIHW", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x32x16x16xf32>, tensor<128x32x3x3xf32>) -> tensor<1x128x16x16xf32>
   %p = "xt.reduce_window"(%h) {dilations = [1, 1, 1, 1], high = [0, 0, 0, 0], kind = "max", low = [0, 0, 0, 0], strides = [1, 1, 2, 2], window = [1, 1, 2, 2]} : (tensor<1x128x16x16xf32>) -> tensor<1x128x8x8xf32>
-  %y = "xt.convolution"(%p, %b) {dtype = f32, filter = "OIHW", groups = 1 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x128x8x8xf32>, tensor<32x128x3x3xf32>) -> tensor<1x32x8x8xf32>
+  %y = "xt.convolution"(%p, %b) {dtype = f32, filter = "OIHW", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x128x8x8xf32>, tensor<32x128x3x3xf32>) -> tensor<1x32x8x8xf32>
   return %y : tensor<1x32x8x8xf32>
 }
 

@@ -46,6 +46,6 @@ func.func @many(%a: tensor<4096x2048xf16>, %b: tensor<2048x512xf16>, %c: tensor<
 // CHECK: "xt.reduce"(%[[Q]]) {axes = [3], keepdims = false, kind = "sum"}
 func.func @convolution(%x: tensor<1x7x7x256xf32>) -> tensor<1x7x7x512xf32> {
   %w = "xt.weight"() {name = "w"} : () -> tensor<3x3x256x512xf32>
-  %y = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x7x7x256xf32>, tensor<3x3x256x512xf32>) -> tensor<1x7x7x512xf32>
+  %y = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x7x7x256xf32>, tensor<3x3x256x512xf32>) -> tensor<1x7x7x512xf32>
   return %y : tensor<1x7x7x512xf32>
 }

@@ -2,21 +2,43 @@
 
 // Windows of 2x2 with stride 2 do not overlap: a product, whose parts go between the rows and columns.
 // CHECK-LABEL: func.func @disjoint(
-// CHECK: %[[R:.*]] = "xt.reverse"(%arg1) {axes = [0, 1]}
+// CHECK: "xt.reverse"(%{{.*}}) {axes = [1, 3]}
 // CHECK: %[[Y:.*]] = "xt.dot_general"(%arg0, %{{.*}}) {{.*}} -> tensor<1x4x5x12xf32>
-// CHECK: %[[P:.*]] = "xt.reshape"(%[[Y]]) {{.*}} -> tensor<1x4x5x2x2x3xf32>
-// CHECK: %[[T:.*]] = "xt.transpose"(%[[P]]) {perm = [0, 1, 3, 2, 4, 5]}
+// CHECK: %[[P:.*]] = "xt.reshape"(%[[Y]]) {{.*}} -> tensor<1x4x5x1x2x2x3xf32>
+// CHECK: %[[T:.*]] = "xt.transpose"(%[[P]]) {perm = [0, 1, 4, 2, 5, 3, 6]}
 // CHECK: %[[O:.*]] = "xt.reshape"(%[[T]]) {{.*}} -> tensor<1x8x10x3xf32>
-// CHECK: return %[[O]]
+// CHECK-NEXT: return %[[O]]
 func.func @disjoint(%x: tensor<1x4x5x6xf32>, %w: tensor<2x2x6x3xf32>) -> tensor<1x8x10x3xf32> {
-  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [1, 1], high = [1, 1], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x5x6xf32>, tensor<2x2x6x3xf32>) -> tensor<1x8x10x3xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [1, 1], high = [1, 1], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x5x6xf32>, tensor<2x2x6x3xf32>) -> tensor<1x8x10x3xf32>
   return %0 : tensor<1x8x10x3xf32>
 }
 
-// Windows of 3x3 with stride 2 overlap.
+// Windows of 3x3 with stride 2 overlap: two taps a dim, of which the last phase meets one.
 // CHECK-LABEL: func.func @overlapping(
-// CHECK: xt.convolution
+// CHECK: "xt.pad"(%arg1) {high = [1, 1, 0, 0]
+// CHECK: %[[F:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<2x2x6x12xf32>
+// CHECK: %[[Y:.*]] = "xt.convolution"(%arg0, %[[F]]) {{.*}}high = [1, 1]{{.*}}lhs_dilation = [1, 1], low = [1, 1]{{.*}} -> tensor<1x5x6x12xf32>
+// CHECK: %[[O:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<1x10x12x3xf32>
+// CHECK: "xt.slice"(%[[O]]) {limits = [1, 10, 12, 3], starts = [0, 1, 1, 0]
 func.func @overlapping(%x: tensor<1x4x5x6xf32>, %w: tensor<3x3x6x3xf32>) -> tensor<1x9x11x3xf32> {
-  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [2, 2], high = [2, 2], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x5x6xf32>, tensor<3x3x6x3xf32>) -> tensor<1x9x11x3xf32>
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [2, 2], high = [2, 2], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x5x6xf32>, tensor<3x3x6x3xf32>) -> tensor<1x9x11x3xf32>
   return %0 : tensor<1x9x11x3xf32>
+}
+
+// Of two phases of stride 3 one meets the window of 1: the others are zeros.
+// CHECK-LABEL: func.func @apart(
+// CHECK: %[[Y:.*]] = "xt.dot_general"(%arg0, %{{.*}}) {{.*}} -> tensor<1x4x3xf32>
+// CHECK: "xt.pad"(%{{.*}}) {high = [0, 0, 2, 0, 0]
+// CHECK: "xt.slice"(%{{.*}}) {limits = [1, 10, 3]
+func.func @apart(%x: tensor<1x4x6xf32>, %w: tensor<1x6x3xf32>) -> tensor<1x10x3xf32> {
+  %0 = "xt.convolution"(%x, %w) {strides = [1], low = [0], high = [0], lhs_dilation = [3], rhs_dilation = [1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x6xf32>, tensor<1x6x3xf32>) -> tensor<1x10x3xf32>
+  return %0 : tensor<1x10x3xf32>
+}
+
+// Depthwise, a kernel of its own skips the zeros.
+// CHECK-LABEL: func.func @depthwise(
+// CHECK: "xt.convolution"(%arg0, %arg1) {{.*}}lhs_dilation = [2]
+func.func @depthwise(%x: tensor<1x4x6xf32>, %w: tensor<3x1x6xf32>) -> tensor<1x9x6xf32> {
+  %0 = "xt.convolution"(%x, %w) {strides = [1], low = [2], high = [2], lhs_dilation = [2], rhs_dilation = [1], groups = 6 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x6xf32>, tensor<3x1x6xf32>) -> tensor<1x9x6xf32>
+  return %0 : tensor<1x9x6xf32>
 }

@@ -11,7 +11,7 @@
 // CHECK: "xt.winograd_convolution"(%[[P]], %[[W]]) {outputs = 8 : i64, spatial = [9, 6], tile = 4 : i64} : (tensor<1x14x10x5xf32>, tensor<6x6x1x5x16xf32>)
 func.func @tiles(%x: tensor<1x9x6x5xf32>) -> tensor<1x9x6x8xf32> {
   %w = "xt.weight"() {name = "w"} : () -> tensor<3x3x5x8xf32>
-  %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x9x6x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x9x6x8xf32>
+  %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x9x6x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x9x6x8xf32>
   return %0 : tensor<1x9x6x8xf32>
 }
 
@@ -19,7 +19,7 @@ func.func @tiles(%x: tensor<1x9x6x5xf32>) -> tensor<1x9x6x8xf32> {
 // CHECK-LABEL: func.func @computed(
 // CHECK-NOT: winograd
 func.func @computed(%x: tensor<1x9x6x5xf32>, %w: tensor<3x3x5x8xf32>) -> tensor<1x7x4x8xf32> {
-  %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x9x6x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x7x4x8xf32>
+  %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x9x6x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x7x4x8xf32>
   return %0 : tensor<1x7x4x8xf32>
 }
 
@@ -28,7 +28,7 @@ func.func @computed(%x: tensor<1x9x6x5xf32>, %w: tensor<3x3x5x8xf32>) -> tensor<
 // CHECK-NOT: winograd
 func.func @strided(%x: tensor<1x9x7x5xf32>) -> tensor<1x4x3x8xf32> {
   %w = "xt.weight"() {name = "w"} : () -> tensor<3x3x5x8xf32>
-  %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [2, 2]} : (tensor<1x9x7x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x4x3x8xf32>
+  %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [2, 2]} : (tensor<1x9x7x5xf32>, tensor<3x3x5x8xf32>) -> tensor<1x4x3x8xf32>
   return %0 : tensor<1x4x3x8xf32>
 }
 
@@ -38,6 +38,6 @@ func.func @strided(%x: tensor<1x9x7x5xf32>) -> tensor<1x4x3x8xf32> {
 // CHECK: "xt.winograd_convolution"(%[[P]], %{{.*}}spatial = ["h", "w"], tile = 4 : i64}
 func.func @symbolic(%x: tensor<1x?x?x5xf32, [1, "h", "w", 5]>) -> tensor<1x?x?x8xf32, [1, "h", "w", 8]> {
   %w = "xt.weight"() {name = "w"} : () -> tensor<3x3x5x8xf32>
-  %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x?x?x5xf32, [1, "h", "w", 5]>, tensor<3x3x5x8xf32>) -> tensor<1x?x?x8xf32, [1, "h", "w", 8]>
+  %0 = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x?x?x5xf32, [1, "h", "w", 5]>, tensor<3x3x5x8xf32>) -> tensor<1x?x?x8xf32, [1, "h", "w", 8]>
   return %0 : tensor<1x?x?x8xf32, [1, "h", "w", 8]>
 }

@@ -9,7 +9,7 @@ func.func private @depthwise_like(%x: tensor<1x6x5x5xf32>, %w: tensor<2x3x3x3xf3
   // CHECK: linalg.generic {indexing_maps = [#[[X]], #[[W]], #{{[a-z0-9]+}}]
   // CHECK-SAME: iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]
   %0 = "xt.convolution"(%x, %w) {strides = [2, 2], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1],
-      rhs_dilation = [1, 1], groups = 2, layout = "NCHW", filter = "OIHW", dtype = f32}
+      rhs_dilation = [1, 1], groups = 2, outputs = 0, layout = "NCHW", filter = "OIHW", dtype = f32}
       : (tensor<1x6x5x5xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x2x2xf32>
   return %0 : tensor<1x2x2x2xf32>
 }
@@ -21,7 +21,7 @@ func.func private @grouped(%x: tensor<1x4x4x6xf32>, %w: tensor<1x1x3x8xf32>) -> 
   // CHECK: %[[EXP:.*]] = linalg.generic {{.*}} ins(%[[SUM]] : tensor<1x4x4x2x4xf32>)
   // CHECK: return %[[EXP]] : tensor<1x4x4x2x4xf32>
   %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1],
-      rhs_dilation = [1, 1], groups = 2, layout = "NHWC", filter = "HWIO", dtype = f32}
+      rhs_dilation = [1, 1], groups = 2, outputs = 0, layout = "NHWC", filter = "HWIO", dtype = f32}
       : (tensor<1x4x4x6xf32>, tensor<1x1x3x8xf32>) -> tensor<1x4x4x8xf32>
   %1 = "xt.exp"(%0) : (tensor<1x4x4x8xf32>) -> tensor<1x4x4x8xf32>
   return %1 : tensor<1x4x4x8xf32>
@@ -38,7 +38,7 @@ func.func private @padded(%x: tensor<1x1x4xf32>, %w: tensor<1x1x3xf32>) -> tenso
   // CHECK: arith.select %[[IN]], %[[V]]
   // CHECK: linalg.generic {{.*}} ins(%[[PAD]]
   %0 = "xt.convolution"(%x, %w) {strides = [1], low = [1], high = [1], lhs_dilation = [1],
-      rhs_dilation = [1], groups = 1, layout = "NCHW", filter = "OIHW", dtype = f32}
+      rhs_dilation = [1], groups = 1, outputs = 0, layout = "NCHW", filter = "OIHW", dtype = f32}
       : (tensor<1x1x4xf32>, tensor<1x1x3xf32>) -> tensor<1x1x4xf32>
   return %0 : tensor<1x1x4xf32>
 }

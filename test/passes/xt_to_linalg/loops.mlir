@@ -17,6 +17,24 @@ func.func private @cumsum(%x: tensor<?x5xf32, ["d0", 5]>) -> tensor<?x5xf32, ["d
 
 // -----
 
+// Along another dim than the last, neighbours are scanned together: their totals lie on the stack.
+// CHECK-LABEL: func.func private @cumsum_across
+// CHECK: %[[X:.*]] = memref.collapse_shape %arg0 {{\[}}[0], [1], [2, 3]] : memref<4x5x30x20xf32> into memref<4x5x600xf32>
+// CHECK: scf.forall (%[[I:.*]], %[[B:.*]]) in (4, 3)
+// CHECK: %[[SUMS:.*]] = memref.alloca() : memref<256xf32>
+// CHECK: memref.store %{{.*}}, %[[SUMS]]
+// CHECK: scf.for %[[K:.*]] =
+// CHECK-NEXT: scf.for %[[J:.*]] =
+// CHECK: memref.load %[[SUMS]][%[[J]]]
+// CHECK: memref.load %[[X]][%[[I]], %[[K]],
+// CHECK: memref.store %{{.*}}, %[[SUMS]][%[[J]]]
+func.func private @cumsum_across(%x: tensor<4x5x30x20xf32>) -> tensor<4x5x30x20xf32> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.cumulative"(%x) {kind = "sum", axis = 1, exclusive = false, reverse = false} : (tensor<4x5x30x20xf32>) -> tensor<4x5x30x20xf32>
+  return %0 : tensor<4x5x30x20xf32>
+}
+
+// -----
+
 // The count is one more output; the coordinates are a flat buffer of the upper bound.
 // CHECK-LABEL: func.func private @nonzero
 // CHECK-SAME: memref<3x4xi8>, %{{.*}}: memref<24xi64>, %[[COUNT:.*]]: memref<1xi64>

@@ -48,3 +48,20 @@ func.func private @stored_pad(%x: tensor<?x4xf32, ["d0", 4]>) -> tensor<?x4xf32,
   %1 = "xt.pad"(%0) {low = [1, 0], high = [2, 0], interior = [0, 0], mode = "constant", value = 0.0 : f64, xcc.stored} : (tensor<?x4xf32, ["d0", 4]>) -> tensor<?x4xf32, ["d0 + 3", 4]>
   return %1 : tensor<?x4xf32, ["d0 + 3", 4]>
 }
+
+// What is mirrored once around needs no division.
+// CHECK-LABEL: func.func private @mirrored
+// CHECK: linalg.index 0
+// CHECK-NOT: arith.remsi
+// CHECK: tensor.extract
+func.func private @mirrored(%x: tensor<8xf32>) -> tensor<15xf32> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.pad"(%x) {low = [7], high = [0], interior = [0], mode = "reflect", value = 0.0 : f64} : (tensor<8xf32>) -> tensor<15xf32>
+  return %0 : tensor<15xf32>
+}
+
+// CHECK-LABEL: func.func private @mirrored_again
+// CHECK: arith.remsi
+func.func private @mirrored_again(%x: tensor<8xf32>) -> tensor<16xf32> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.pad"(%x) {low = [8], high = [0], interior = [0], mode = "reflect", value = 0.0 : f64} : (tensor<8xf32>) -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}

@@ -8,6 +8,7 @@ import pytest
 from attention_kernels import RNG, build, normal, run, to_tiles
 
 from xcc import symbolic
+from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.passes.base import PassContext, parse_pass
 from xcc.passes.linalg.schedule.schedule import Schedule
@@ -190,3 +191,34 @@ def test_dynamic_causal():
     bound = loop.split(" to ")[1].split()[0]
     assert f"{bound} = arith.minsi" in text
     np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("chip, causal", [("sm_80", True), ("sm_90a", False)])
+def test_gradient_of_unknown_sizes(chip, causal):
+    """Queries and keys known at run time: one loop over the keys, to the last that a row sees."""
+    rows = [normal(1, 2, 70, dtype=np.float32) for _ in range(2)]
+    arrays = [*(normal(1, 2, n, 32, dtype=H) for n in (70, 70, 50, 50)), rows[0] + 6, rows[1]]
+    shapes = [*((1, 2, n, 32) for n in "nnmm"), (1, 2, "n"), (1, 2, "n")]
+    module = build(arrays, shapes, {"causal": causal}, attention=xt.attention_query_gradient)
+    want = interpret(module, arrays)[0]
+    out = np.full(want.shape, np.nan, want.dtype)
+    text, _ = run(module, arrays, out, {"n": 70, "m": 50}, chip)
+    assert text.count("vector.contract") == 3 and text.count("scf.for ") == 1
+    np.testing.assert_allclose(out, want, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed")
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("features", [64, 128])
+@pytest.mark.parametrize("gradient", [xt.attention_query_gradient, xt.attention_key_gradients])
+def test_registers_of_gradients(chip, features, gradient):
+    """What a step computes and both sums stay in registers."""
+    arrays = [np.empty((1, 2, 512, features), H)] * 4 + [np.empty((1, 2, 512), np.float32)] * 2
+    module = build(arrays, [None] * 6, {"causal": True}, attention=gradient)
+    ctx = PassContext(chip=chips()[chip])
+    with module.context:
+        parse_pass("form-kernels").run(module, ctx)
+        to_tiles(module, ctx)
+        kernel_pipeline().run(module, ctx)
+        report = dict(emit_kernel(module, chips()[chip]).report)
+    assert report["spills"] == 0 and report["stack"] == 0

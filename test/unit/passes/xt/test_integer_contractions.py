@@ -10,11 +10,13 @@ from xcc.dialects import xt
 from xcc.passes.base import PassContext, get_pass
 from xcc.passes.xt.integer_contractions import IntegerContractions
 from xcc.targets.amdgcn.chip import CHIPS
+from xcc.targets.cpu.chip import CHIPS as CPUS
 from xcc.targets.nvptx.chip import chips
 from xcc.weights import WeightStore
 
 FEW = settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
 LIMITS = {"ui8": (0, 255), "i8": (-128, 127)}
+PACKED = {"unsigned left": CPUS["znver4"], "signed left": CPUS["neoverse-v1"]}
 MATRIX = {"all signs": chips()["sm_90a"], "signed alone": CHIPS["gfx942"]}
 
 
@@ -170,7 +172,7 @@ def test_weights_with_zero_points(chip, kinds, groups):
     check(module, {"w": w}, case.bytes_of(kinds[0], 2, 3, 6, 5), "", MATRIX[chip])
 
 
-@pytest.mark.parametrize("chip", MATRIX)
+@pytest.mark.parametrize("chip", [*MATRIX, *PACKED])
 @pytest.mark.parametrize("kinds", [("ui8", "ui8", "ui8"), ("i8", "i8", "i8"), ("ui8", "i8", "i8")], ids="".join)
 def test_products_of_activations(chip, kinds):
     """Neither side is a weight; several matrices at once."""
@@ -181,6 +183,6 @@ def test_products_of_activations(chip, kinds):
                                  rhs_contract=(2,))
         return case.output(product)
 
-    module = module_of(build, xt.TensorType((2, 3, 17), kinds[0]), xt.TensorType((2, 4, 17), kinds[1]))
-    inputs = [case.bytes_of(kinds[0], 2, 3, 17), case.bytes_of(kinds[1], 2, 4, 17)]
-    check(module, {}, inputs, "", MATRIX[chip])
+    module = module_of(build, xt.TensorType((2, 9, 20), kinds[0]), xt.TensorType((2, 4, 20), kinds[1]))
+    inputs = [case.bytes_of(kinds[0], 2, 9, 20), case.bytes_of(kinds[1], 2, 4, 20)]
+    check(module, {}, inputs, "", (MATRIX | PACKED)[chip])

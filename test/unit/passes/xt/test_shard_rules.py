@@ -88,6 +88,9 @@ CASES: dict[str, Case] = {
     "attention": (attention(), [f(2, 12, 4, 3), f(2, 12, 5, 3), f(2, 12, 5, 4)], 5),
     "attention, grouped": (attention(causal=True), [f(2, 24, 4, 3), f(2, 12, 5, 3), f(2, 12, 5, 4)], 4),
     "attention, masked": (attention(), [f(2, 12, 4, 3), f(2, 4, 5, 3), f(2, 4, 5, 4), f(2, 12, 1, 5)], 5),
+    "attention, gradients": (xt.attention_query_gradient, [f(2, 12, 4, 3)] * 4 + [f(2, 12, 4), f(2, 12, 4)], 3),
+    "attention, gradients of keys": (xt.attention_key_gradients, [
+        f(2, 12, 4, 3), f(2, 12, 4, 3), f(2, 6, 5, 3), f(2, 6, 5, 3), f(2, 12, 4), f(2, 12, 4), b(2, 1, 1, 5)], 2),
     "rotary": (xt.rotary, [f(2, 12, 4, 6), f(4, 3), f(4, 3)], 4),
     "lstm": (lambda x, w, r: xt.lstm(x, w, r)[0], [f(3, N, 4), f(1, 20, 4), f(1, 20, 5)], 2),
     "gru": (lambda x, w, r, h: xt.gru(x, w, r, None, None, h), [f(3, N, 4), f(1, 15, 4), f(1, 15, 5), f(1, N, 5)], 2),

@@ -12,18 +12,21 @@ from xcc.symbolic import sym
 RNG = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("steps", [(2,), (2, 2), (3, 2)])
-def test_numbers_stay(steps):
-    rank = len(steps)
-    spatial = (sym("h"), 5)[:rank]
-    pads = tuple(s - 1 for s in steps)
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize(("steps", "kernel", "low", "high"), [
+    ((2,), (2,), (1,), (1,)), ((2, 2), (2, 2), (1, 1), (1, 1)), ((3, 2), (3, 2), (2, 1), (2, 1)),     # disjoint
+    ((2,), (4,), (2,), (2,)), ((2, 2), (3, 3), (1, 1), (2, 2)), ((2, 1), (5, 3), (2, 1), (3, 1)),
+    ((5,), (8,), (-1,), (4,)), ((3, 2), (1, 1), (0, 0), (0, 0)), ((4, 3), (2, 7), (1, 0), (3, 5))])
+def test_numbers_stay(steps, kernel, low, high, groups):
+    spatial = (sym("h"), 5)[:len(steps)]
+    filters = (*kernel, 4 // groups, 6)
 
     def build(x, w):
-        return xt.convolution(x, w, layout="NHWC", filter="HWIO", lhs_dilation=steps, low=pads, high=pads)
-    module = module_of(build, xt.TensorType((1, *spatial, 4), "f32"), xt.TensorType((*steps, 4, 3), "f32"))
-    inputs = [RNG.standard_normal(s).astype(np.float32) for s in ((1, *(4, 5)[:rank], 4), (*steps, 4, 3))]
+        return xt.convolution(x, w, layout="NHWC", filter="HWIO", lhs_dilation=steps, low=low, high=high, groups=groups)
+    module = module_of(build, xt.TensorType((1, *spatial, 4), "f32"), xt.TensorType(filters, "f32"))
+    inputs = [RNG.standard_normal(s).astype(np.float32) for s in ((1, *(4, 5)[:len(steps)], 4), filters)]
     want = reference(module, inputs, {})
     TransposedConvolution().run(module, PassContext())
     xt.verify(module)
-    assert "xt.convolution" not in str(module)
+    assert f"lhs_dilation = {list(steps)}" not in str(module)
     np.testing.assert_allclose(reference(module, inputs, {})[0], want[0], rtol=1e-4, atol=1e-5)

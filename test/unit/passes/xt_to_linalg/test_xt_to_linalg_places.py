@@ -22,6 +22,8 @@ MOVEMENT: dict[str, Callable[[Any], Any]] = {
     "edge": lambda x: xt.pad(x, low=(1, 0, 2), high=(0, 3, 1), mode="edge"),
     "reflect": lambda x: xt.pad(x, low=(1, 0, 7), high=(0, 3, 9), mode="reflect"),
     "wrap": lambda x: xt.pad(x, low=(1, 0, 7), high=(0, 3, 9), mode="wrap"),
+    "reflect once": lambda x: xt.pad(x, low=(2, 0, 4), high=(1, 3, 1), mode="reflect"),
+    "wrap once": lambda x: xt.pad(x, low=(2, 0, 4), high=(1, 3, 3), mode="wrap"),
     "reshape unit": lambda x: xt.reshape(x, shape=(3, 1, 4, 5, 1)),
     "reshape merge": lambda x: xt.exp(xt.reshape(x, shape=(12, 5))),
     "reshape split": lambda x: xt.exp(xt.reshape(x, shape=(3, 2, 2, 5))),
@@ -73,8 +75,9 @@ def test_dynamic_slices() -> None:
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min", "logsumexp"])
 @pytest.mark.parametrize("flags", [(False, False), (True, False), (False, True), (True, True)])
 def test_cumulative(kind: str, flags: Any) -> None:
-    check(lambda x: xt.cumulative(x, kind=kind, axis=1, exclusive=flags[0], reverse=flags[1]), floats(3, 7, 2),
-          rtol=1e-4, atol=1e-5)
+    for shape in ((3, 7, 2), (2, 5, 3, 100)):       # more neighbours than are scanned together
+        check(lambda x: xt.cumulative(x, kind=kind, axis=1, exclusive=flags[0], reverse=flags[1]), floats(*shape),
+              rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("descending", [False, True])
