@@ -180,7 +180,7 @@ class Reduction:
         return self._carried(accs, low, high, step, steps)
 
     def _carried(self, accs: list[V], low: Value, high: Value, step: int,
-                 body: Callable[[Any, list[V]], list[V]]) -> list[V]:
+                 body: Callable[[Value, list[V]], list[V]]) -> list[V]:
         """A loop that carries the accumulators; `body` gives the next ones at its variable."""
         loop = scf_d.ForOp(low, high, self.b.int(step), [a.value for a in accs])
         with ir.InsertionPoint(loop.body), self.b.scope():

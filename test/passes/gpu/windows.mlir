@@ -18,6 +18,6 @@ func.func private @depthwise(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x1x64xf1
 // CHECK-NOT: vector.load %reinterpret_cast
 // CHECK: gpu.return
 func.func private @filter_gradient(%x: tensor<1x16x14x14x384xf16>, %g: tensor<16x14x14x1x384xf16>) -> tensor<1x1x7x7x384xf16> attributes {xt.kernel, xt.symbols = []} {
-  %0 = "xt.convolution"(%x, %g) {lhs_dilation = [1, 1, 1], rhs_dilation = [1, 1, 1], dtype = f16, filter = "HWIO", groups = 384 : i64, high = [0, 3, 3], layout = "NHWC", low = [0, 3, 3], strides = [1, 1, 1]} : (tensor<1x16x14x14x384xf16>, tensor<16x14x14x1x384xf16>) -> tensor<1x1x7x7x384xf16>
+  %0 = "xt.convolution"(%x, %g) {lhs_dilation = [1, 1, 1], rhs_dilation = [1, 1, 1], dtype = f16, filter = "HWIO", groups = 384 : i64, high = [0, 3, 3], layout = "NHWC", low = [0, 3, 3], outputs = 0 : i64, strides = [1, 1, 1]} : (tensor<1x16x14x14x384xf16>, tensor<16x14x14x1x384xf16>) -> tensor<1x1x7x7x384xf16>
   return %0 : tensor<1x1x7x7x384xf16>
 }
