@@ -43,8 +43,7 @@ def _operator(name: str, swapped: bool = False) -> Callable[[Any, Any], Value]:
 
 
 class Value:
-    """A tile, or a scalar: `shape` is then empty. `dtype` is ``f32``, ``i1``, ``i32``, ``ui32``, ``index`` and the
-    like.
+    """A tile, or a scalar: `shape` is then empty. `dtype` is ``f32``, ``i1``, ``ui32``, ``index`` and the like.
 
     Operators follow numpy: shapes stretch to each other, a Python number takes the other side's dtype, of two dtypes
     the wider is taken, of an integer and a float the float; an index and an integer give an index. `/` of integers is

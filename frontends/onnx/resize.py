@@ -22,7 +22,7 @@ def _scaled(cx: Context, size: Dim, scale: Any) -> Dim:
     if isinstance(scale, Ratio):
         cx.fail("scales that depend on symbols are not supported; give sizes")
     if isinstance(size, int):
-        return int(np.floor(size * float(scale)))
+        return int(np.floor(np.float32(size) * np.float32(scale)))      # 10 * 0.7 are 7, as in onnxruntime and torch
     exact = Fraction(float(scale)).limit_denominator(1 << 12)
     return symbolic.floordiv(size * exact.numerator, exact.denominator)
 

@@ -24,14 +24,20 @@ def scales_of(cx: Context, shape: Shape, wanted: Shape) -> tuple[float, ...]:
         cx.fail("factors that are computed when the model runs are not supported: give sizes")
     own = [0.0] * spatial if cx.get("align_corners", False) else [float(g or 0.0) for g in given]
     if _leaves_sizes(cx):
-        own = [0.0 if a == b else g for a, b, g in zip(shape[2:], wanted[2:], own, strict=True)]
+        twice = 2 if _is_nearest2d(cx) else 1
+        own = [0.0 if b in (a, twice * a) else g for a, b, g in zip(shape[2:], wanted[2:], own, strict=True)]
     return (1.0,) * (rank - spatial) + tuple(own)
 
 
 def _leaves_sizes(cx: Context) -> bool:
     """Whether torch's kernel copies along a dim whose size stays, whatever the factor (1.2 of 4 are 4)."""
     options = options_of(cx)
-    return options["mode"] == "linear" or options.get("antialias", False) or "upsample_nearest2d" in cx.node.op
+    return options["mode"] == "linear" or options.get("antialias", False) or _is_nearest2d(cx)
+
+
+def _is_nearest2d(cx: Context) -> bool:
+    """Of whose dims that become twice as long torch's kernel copies each element twice, whatever the factor."""
+    return "upsample_nearest2d" in cx.node.op
 
 
 def _corner_scales(cx: Context, shape: Shape, wanted: Shape) -> tuple[float, ...]:

@@ -82,6 +82,16 @@ def test_sizes_through_floats() -> None:
     assert result_type(m) == 'tensor<?xf32, ["floordiv(5*n, 2)"]>'
 
 
+@pytest.mark.parametrize(("size", "scale", "wanted"), [(80, 2.3, 184), (10, 0.7, 7), (7, 1.5, 10), (100, 1.1, 110)])
+def test_sizes_by_scales(size: int, scale: float, wanted: int) -> None:
+    """Of decimals that f32 holds a little too small or large; the same where the size is a symbol."""
+    for dim in (size, "n"):
+        m = model([node("Resize", ["x", "", "s"], ["y"], mode="nearest")], [value("x", [1, dim])],
+                  [value("y", None)], initializers={"s": np.array([1, scale], np.float32)})
+        module, weights = load(m)
+        assert interpret(module, {"x": np.zeros((1, size), np.float32)}, weights)[0].shape == (1, wanted)
+
+
 def test_slices_with_symbolic_ends() -> None:
     nodes = [node("Shape", ["x"], ["s"]), node("Sub", ["s", "one"], ["e"]), node("Slice", ["x", "one", "e"], ["y"])]
     m = model(nodes, [value("x", ["n"])], [value("y", None)], initializers={"one": i64(1)})

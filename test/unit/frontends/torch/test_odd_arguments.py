@@ -44,15 +44,17 @@ def test_gradients_of_antialiasing_between_corners(mode: str) -> None:
     check_traced(gradients(resized), torch.randn(1, 2, 10, 20), sizes="fake")
 
 
+@pytest.mark.parametrize("factor", [1.2, 2.2])
 @pytest.mark.parametrize("shape, mode, antialias", [
-    ((1, 2, 4), "linear", False), ((1, 2, 4, 4), "bilinear", False), ((1, 2, 4, 4), "nearest", False),
-    ((1, 2, 4, 4), "bicubic", False), ((1, 2, 4, 4), "bicubic", True), ((1, 2, 4, 4, 4), "trilinear", False),
-    ((1, 2, 4, 4, 4), "nearest", False), ((1, 2, 4, 4), "nearest-exact", False)])
-def test_factors_that_leave_the_size(shape: tuple[int, ...], mode: str, antialias: bool) -> None:
-    """Some of torch's kernels copy then, others do not."""
+    ((1, 2, 4), "linear", False), ((1, 2, 4), "nearest", False), ((1, 2, 4, 4), "bilinear", False),
+    ((1, 2, 4, 4), "nearest", False), ((1, 2, 4, 4), "bicubic", False), ((1, 2, 4, 4), "bicubic", True),
+    ((1, 2, 4, 4, 4), "trilinear", False), ((1, 2, 4, 4, 4), "nearest", False), ((1, 2, 4, 4), "nearest-exact", False)])
+def test_factors_that_leave_or_double_the_size(shape: tuple[int, ...], mode: str, antialias: bool, factor: float
+                                               ) -> None:
+    """Some of torch's kernels copy then, others do not: 4 elements become 4 and 8."""
     class Resized(torch.nn.Module):
         def forward(self, x: Any) -> Any:
-            return F.interpolate(x, scale_factor=1.2, mode=mode, antialias=antialias)
+            return F.interpolate(x, scale_factor=factor, mode=mode, antialias=antialias)
 
     check(Resized(), (torch.randn(shape),))
 
