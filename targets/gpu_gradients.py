@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xcc.passes.linalg.kernel.chained import ChainedGroup
+from xcc.passes.linalg.kernel.chained import ChainedSum
 from xcc.passes.linalg.kernel.domain import Domain, estimate
 from xcc.passes.linalg.kernel.kernel import Kernel, bare_loop, loop_index
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
@@ -19,9 +19,9 @@ FEW = 64            # features of one sum that leave registers for the most colu
 STEP = 8            # columns that would take as long as a step does beside its columns
 
 
-def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: Chip) -> Schedule | None:
+def chained_schedule(kernel: Kernel, place: Domain, group: list[ChainedSum], chip: Chip) -> Schedule | None:
     """Rows x features of each sum in one tile, a block of columns a step; None without matrix instructions for it."""
-    found = next((s for s in group.sums if s.op in place.position), None)     # of the result that the tile is of
+    found = next((s for s in group if s.op in place.position), None)     # of the result that the tile is of
     factors, position = (product_operands(found.op), place.position[found.op]) if found is not None else (None, None)
     if found is None or factors is None or position is None or any(bare_loop(e) is None for e in position):
         return None
@@ -37,7 +37,7 @@ def chained_schedule(kernel: Kernel, place: Domain, group: ChainedGroup, chip: C
         return None
     vector = [1] * len(place.dims)
     vector[column], vector[row] = max(16, pow2_above(size)), ROWS
-    sums = {s.op for s in group.sums}
+    sums = {s.op for s in group}
     few = not chip.warpgroup_products or len(sums) > 1 or vector[column] > FEW
     step = _columns(estimate(found.op.loops[found.loop]), few)
     lanes = tuple(tuple(step if o in sums else max(16, pow2_above(estimate(o.loops[p])))

@@ -17,7 +17,7 @@ from xcc.passes.linalg.evaluate.key_loop import KeyLoop
 from xcc.passes.linalg.evaluate.key_pieces import Piece, concatenations, key_pieces
 from xcc.passes.linalg.evaluate.pieces import InPiece
 from xcc.passes.linalg.evaluate.reduction import Reduction
-from xcc.passes.linalg.kernel.chained import ChainedGroup
+from xcc.passes.linalg.kernel.chained import ChainedSum
 from xcc.passes.linalg.kernel.kernel import Op
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum, Read
 from xcc.passes.linalg.kernel.reduction_body import product_operands
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 class OnlineLoops:
     """Evaluates the groups of a kernel for an Evaluator."""
 
-    def __init__(self, ev: Evaluator, groups: list[OnlineGroup], chained: list[ChainedGroup]) -> None:
+    def __init__(self, ev: Evaluator, groups: list[OnlineGroup], chained: list[list[ChainedSum]]) -> None:
         self.ev, self.b = ev, ev.b
         self.groups, self.chained = [g for g in groups if self._fits(g)], chained
         self.ops = {s.op for g in self.groups for s in g.sums} | {g.maximum for g in self.groups} \
-            | {s.op for c in chained for s in c.sums}
+            | {s.op for sums in chained for s in sums}
         self.parts: KeyParts | None = None      # where the loop is cut into parts
 
     def _fits(self, g: OnlineGroup) -> bool:
@@ -57,8 +57,8 @@ class OnlineLoops:
                     loop.emit()
                 else:
                     self.parts.emit(loop)
-        for c in self.chained:
-            chained = [s for s in c.sums if s.op in wanted]
+        for together in self.chained:
+            chained = [s for s in together if s.op in wanted]
             if chained:
                 ChainedLoop(self.ev, chained, wanted).emit()
 

@@ -19,7 +19,7 @@ from xcc.passes.linalg.kernel.online import Read, difference_of, visible
 from xcc.passes.linalg.kernel.reduction_body import combiner, product_operands
 from xcc.symbolic import Dim
 
-__all__ = ["ChainedGroup", "ChainedSum", "find_chained"]
+__all__ = ["ChainedSum", "find_chained"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,22 +37,15 @@ class ChainedSum:
         return visible(kernel, self.loop, self.x)
 
 
-@dataclass(frozen=True, eq=False)
-class ChainedGroup:
-    """Sums that read the same exponentials in the same loop."""
-
-    sums: tuple[ChainedSum, ...]
-
-
-def find_chained(kernel: Kernel) -> list[ChainedGroup]:
-    """The groups of `kernel`, whatever its schedule."""
+def find_chained(kernel: Kernel) -> list[list[ChainedSum]]:
+    """The groups of `kernel`, whatever its schedule: sums that read the same exponentials in the same loop."""
     found: dict[tuple[Tensor, int, Dim], list[ChainedSum]] = {}
     for op in kernel.ops:
         s = _sum(op)
         if s is not None:
             walked = next(d for d, e in enumerate(s.power[1]) if f"i{s.loop}" in symbolic.symbols_of(e))
             found.setdefault((s.power[0], walked, op.loops[s.loop]), []).append(s)
-    return [ChainedGroup(tuple(sums)) for sums in found.values()]
+    return list(found.values())
 
 
 def _sum(op: Op) -> ChainedSum | None:
