@@ -1,4 +1,5 @@
-"""What a forward saves for its backward lies channels last in both graphs, where convolutions make it."""
+"""What a forward saves for its backward lies channels last in both graphs, where convolutions make it; parts of one
+tensor are saved as the whole."""
 
 from __future__ import annotations
 
@@ -57,3 +58,25 @@ def test_without_convolutions_nothing_is_turned(monkeypatch: pytest.MonkeyPatch)
     x = torch.randn(2, 3, 4, 5, requires_grad=True)
     forward, backward = graphs_of(Plain(), x, False, monkeypatch)
     assert not any(v.order for v in (*forward.outputs, *backward.inputs))
+
+
+def test_parts_of_one_product_are_saved_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Attention(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Linear(16, 48)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            q, k, v = (p.view(2, 5, 4, 4).transpose(1, 2) for p in self.inner(x).split(16, dim=2))
+            y = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+            return y, x.mean(), x.max()
+
+    torch.manual_seed(0)
+    model, x = Attention(), torch.randn(2, 5, 16)
+    model(x)[0].square().mean().backward()
+    real = [p.grad for p in model.parameters()]
+    model.zero_grad()
+    _, backward = graphs_of(model, x, False, monkeypatch)
+    assert [i.spec.shape for i in backward.inputs].count((10, 48)) == 3
+    for p, g in zip(model.parameters(), real, strict=True):
+        torch.testing.assert_close(p.grad, g)
