@@ -6,7 +6,8 @@ parts of one tensor, as queries, keys and values of one product are, the whole i
 
     save(q = qkv[..., :64].transpose(1, 2), k = ..., v = ...)    ->    save(qkv, qkv, qkv); the backward takes the parts
 
-Parts do not lie densely: each would be copied ahead of the backward.
+Parts do not lie densely: each would be copied ahead of the backward. Where they are of a copy of the whole, as
+nn.MultiheadAttention makes one, the forward need not make it.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ class SavedLayouts:
         results = list(output.args[0]) if isinstance(output.args[0], tuple | list) else [output.args[0]]
         shared = Counter(base_of(r) for r in results if isinstance(r, torch.fx.Node))
         made = _made_by_convolutions(module.graph)
-        saved = compat.saved_for_backward(len(results))
-        for n, r in list(enumerate(results))[saved]:
-            steps = _steps(r) if shared[base_of(r)] > 1 else []
+        saved = list(enumerate(results))[compat.saved_for_backward(len(results))]
+        alone = Counter(base_of(r) for _, r in saved)
+        for n, r in saved:
+            base = base_of(r)
+            steps = _steps(r, copies=shared[base] == alone[base]) if shared[base] > 1 else []
             if steps:
                 self._parts[r.name] = steps
                 results[n] = steps[0]
@@ -69,17 +72,26 @@ class SavedLayouts:
             module.recompile()
 
 
-def _steps(part: Any) -> list[Any]:
-    """From the whole of which `part` is a view that is not dense, the nodes that make it; none where one of them is
-    not known ahead of the run, or it is dense, or a view of an argument."""
-    nodes = [part]
-    while nodes[0] is not base_of(part):
-        nodes.insert(0, nodes[0].args[0])
-    known = all(n.all_input_nodes == [before] for before, n in pairwise(nodes))
-    shape, strides = part.meta["val"].shape, part.meta["val"].stride()
-    if not known or nodes[0].op == "placeholder" or not all(isinstance(d, int) for d in (*shape, *strides)):
+def _steps(part: Any, copies: bool) -> list[Any]:
+    """From the whole of which `part` is a view, or with `copies` one of a copy, the nodes that make it. None where one
+    of them is not known ahead of the run, the whole is an argument, or `part` lies densely and nothing is copied."""
+    nodes, shape, strides = _from_base(part), part.meta["val"].shape, part.meta["val"].stride()
+    if not all(isinstance(d, int) for d in (*shape, *strides)):
         return []
-    return nodes if order_of(shape, strides) is None else []
+    copied = nodes[0]
+    if copies and getattr(copied.target, "_opname", "") == "clone":
+        whole = _from_base(copied.args[0])
+        nodes = [*whole, *nodes] if whole[0].meta["val"].numel() == copied.meta["val"].numel() else nodes
+    known = nodes[0].op == "call_function" and all(n.all_input_nodes == [before] for before, n in pairwise(nodes))
+    return nodes if known and (nodes[0] is not copied or order_of(shape, strides) is None) else []
+
+
+def _from_base(node: Any) -> list[Any]:
+    """The views of which `node` is the last, behind what it is a view of."""
+    nodes = [node]
+    while nodes[0] is not base_of(node):
+        nodes.insert(0, nodes[0].args[0])
+    return nodes
 
 
 def _take_part(graph: Any, node: Any, steps: Sequence[Any]) -> None:
