@@ -76,9 +76,10 @@ def _product_of_merged_rows(op: Operation) -> Value | None:
 
 
 def _parted_again(value: Value, rows: Sequence[Dim]) -> bool:
-    """Whether a product's result is read through pointwise ops by a reshape to `rows`, or to more of them."""
+    """Whether a product's result is read through pointwise ops by a reshape to `rows`, or to more of them: by that
+    alone, but where the result is one of the program, too."""
     while True:
-        users = users_of(value)
+        users = [u for u in users_of(value) if u.name != "func.return"]
         if len(users) != 1:
             return False
         (user,) = users
