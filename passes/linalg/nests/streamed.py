@@ -21,7 +21,7 @@ from xcc.passes.linalg.nests.forall import forall_of
 from xcc.passes.linalg.nests.nests import Nest
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.shared.values import scalar_attr
-from xcc.symbolic import Dim
+from xcc.symbolic import Dim, ceildiv, dim_max
 
 __all__ = ["PIECES", "PART_ROWS", "Streamed", "workspace_dims"]
 
@@ -53,8 +53,8 @@ class Streamed:
                                    for size, lanes in zip(nest.dims, schedule.vector, strict=True))
         self.tiles, self.workers = min(schedule.gpu.streamed[0], self.rows * self.columns), schedule.gpu.streamed[1]
         self.full = self.rows * self.columns - self.tiles
-        self.steps = -(-symbolic.evaluate(op.loops[loop], {}) // self.depth)
-        self.share = -(-self.tiles * self.steps // self.workers)
+        steps = dim_max(ceildiv(op.loops[loop], self.depth), 1)
+        self.steps, self.share = self.b.dim(steps), self.b.dim(ceildiv(steps * self.tiles, self.workers))
 
     def emit(self) -> None:
         """Both loops."""
@@ -113,9 +113,9 @@ class Streamed:
     def _sums(self, worker: Value) -> None:
         """What one worker adds up, to its places of the workspace."""
         b = self.b
-        share, steps = b.int(self.share), b.int(self.steps)
-        begin = b.mul(worker, share)
-        end = b.binary("arith.minui", b.add(begin, share), b.int(self.tiles * self.steps))
+        steps = self.steps
+        begin = b.mul(worker, self.share)
+        end = b.binary("arith.minui", b.add(begin, self.share), b.mul(steps, b.int(self.tiles)))
         first = b.binary("arith.divui", begin, steps)
         last = b.binary("arith.ceildivui", end, steps)
         loop = scf_d.ForOp(first, last, b.int(1), [])
@@ -146,7 +146,7 @@ class Streamed:
     def _total(self, tile: Value, first: Value, axes: tuple[Axis, ...]) -> V:
         """The sums of all workers of `tile`, of its rows from `first` on."""
         b = self.b
-        share, steps = b.int(self.share), b.int(self.steps)
+        share, steps = self.share, self.steps
         begin = b.mul(tile, steps)
         element = self.op.results[0].element
         shape = [a.size for a in axes]
