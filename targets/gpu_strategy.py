@@ -15,7 +15,7 @@ from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
-from xcc.symbolic import is_static
+from xcc.symbolic import Dim, is_static
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
@@ -75,14 +75,14 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     inner = _widest_reduction(op, shared)
     sides = [math.prod(estimate(dims[d]) for d in group) for group in only]
     batch = math.prod(estimate(d) for n, d in enumerate(dims) if n not in only[0] | only[1])
-    deep = 1 if inner is None else estimate(op.loops[inner])
+    deep = 1 if inner is None else _terms(op.loops[inner])
     element = multiplied_type(factors[0])
     instructions = exact_instructions(chip, multiplied_types(factors))
     deepest = deep * _other_reductions(op, inner)
     width = element_bytes(element)
     cut = _workers(kernel, op, inner, sides, chip) if len(dims) == 2 else 1
     if cut > 1:
-        deepest, batch = max(deepest, LONG), cut
+        deepest, batch = max(LONG, deepest // cut), cut
     tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip, _exchanged_bytes(kernel),
                        (loaded(op, factors[0], width), loaded(op, factors[1], width)),
                        takes_warpgroups(op, factors, instructions))
@@ -134,6 +134,11 @@ def _exchanged_bytes(kernel: Kernel) -> int:
     gathers = any(inner.operation.name == "tensor.extract" for o in kernel.ops if o.operation is not None
                   for inner in o.block.operations)
     return 8 if gathers else 0
+
+
+def _terms(length: Dim) -> int:
+    """Of a sum, which is taken as long where nobody knows."""
+    return length if isinstance(length, int) else max(LONG, estimate(length))
 
 
 def _other_reductions(op: Op, inner: int | None) -> int:
