@@ -34,7 +34,7 @@ class Body:
 
     def yielded(self) -> list[V]:
         """What the body yields."""
-        return [self._as_value(self._get(v)) for v in list(self.op.block.operations)[-1].operands]
+        return [self._as_value(self._get(v)) for v in self.op.yielded]
 
     def value(self, v: Value) -> V:
         """One value of the body."""

@@ -20,6 +20,7 @@ from xcc.passes.linalg.kernel.kernel import Kernel
 from xcc.passes.linalg.nests.forall import forall_of
 from xcc.passes.linalg.nests.nests import Nest
 from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.passes.shared.regions import for_loop
 from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim
 
@@ -118,9 +119,7 @@ class Streamed:
         end = b.binary("arith.minui", b.add(begin, share), b.int(self.tiles * self.steps))
         first = b.binary("arith.divui", begin, steps)
         last = b.binary("arith.ceildivui", end, steps)
-        loop = scf_d.ForOp(first, last, b.int(1), [])
-        with ir.InsertionPoint(loop.body), b.scope():
-            tile = loop.induction_variable
+        with for_loop(first, last, b.int(1)) as tile, b.scope():
             start = b.mul(tile, steps)
             low = b.sub(b.binary("arith.maxui", begin, start), start)
             high = b.sub(b.binary("arith.minui", end, b.add(start, steps)), start)
@@ -130,7 +129,6 @@ class Streamed:
             total = self.ev.tile(self.op.results[0], [b.access(e, env) for e in self.access])
             self.ev.bounds = None
             self._write(total, self._slot(worker, b.sub(tile, first)))
-            scf_d.YieldOp([])
 
     def _slot(self, worker: Value, piece: Value) -> Value:
         return self.b.add(self.b.mul(worker, self.b.int(PIECES)), piece)

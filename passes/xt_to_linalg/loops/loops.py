@@ -13,6 +13,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Type, Value, arith_d, ir, memref_d, scf_d
+from xcc.passes.shared.regions import when
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.dims import DimEmitter
 from xcc.passes.xt_to_linalg.build.registry import Op
@@ -134,10 +135,8 @@ class LoopKernel:
                          lambda i, carried: self.nest_fold(dims, carried, body, [*outer, i]))
 
     def when(self, condition: Value, body: Callable[[], None]) -> None:
-        branch = scf_d.IfOp(condition)
-        with ir.InsertionPoint(branch.then_block):
+        with when(condition):
             body()
-            scf_d.YieldOp([])
 
     def repeat(self, starts: Sequence[Value], condition: Callable[[list[Any]], Any],
                body: Callable[[list[Any]], Sequence[Any]]) -> list[Value]:
