@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from xcc._mlir import Module
 
-__all__ = ["linked", "llvm_ir", "nested_modules", "portable"]
-
 LAYOUT = "llvm.data_layout"
 _TOKEN = re.compile(r"\b(half|bfloat|float|double)\b"
                     r"|(?<![\w.%@\"])([+-]?(?:\d+\.\d*(?:e[+-]?\d+)?|inf\b|s?nan\(0x[0-9a-fA-F]+\)|qnan\b)"

@@ -20,8 +20,6 @@ from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llv
 from xcc.targets.lld import lld
 from xcc.targets.llvm_text import linked, nested_modules
 
-__all__ = ["assembly", "code_file", "code_object", "emit_kernel", "link_code_object"]
-
 
 @cache
 def _target_machine(chip: Chip) -> Any:

@@ -18,8 +18,6 @@ from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
 from xcc.targets.nvptx.packed_adds import without_packed_adds
 from xcc.targets.nvptx.ptxas import find_ptxas
 
-__all__ = ["assemble", "code_file", "emit_kernel", "ptx_of"]
-
 SHARED_ALIGNMENT = 1024     # bytes: the period of the swizzles that wgmma reads
 DEVICE_ATTRIBUTES = ("gpu.", "xcc.", "xt.")
 

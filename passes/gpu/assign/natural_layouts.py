@@ -17,8 +17,6 @@ from xcc.passes.gpu.thread.sort import SORT, sorted_layout
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.targets.base import Chip
 
-__all__ = ["CONTRACTION", "NaturalLayouts", "scan_dim"]
-
 ANY, GATHER, MEMORY, SCAN, CONTRACTION = range(5)     # how strongly a layout is wanted
 Ranked = tuple[Layout, int]
 

@@ -15,8 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Layout", "Vector", "bits", "log2", "unit"]
-
 Vector = tuple[int, ...]
 Bases = tuple[tuple[str, tuple[Vector, ...]], ...]
 

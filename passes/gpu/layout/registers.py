@@ -9,9 +9,6 @@ from xcc.passes.gpu.layout.linear import bits
 from xcc.passes.shared.regions import when
 from xcc.passes.shared.values import vec
 
-__all__ = ["from_memory", "from_registers", "guarded", "memory_type", "register_groups",
-           "registers_of", "select_registers", "to_memory"]
-
 
 def registers_of(value: Value) -> list[Value]:
     """The scalars of a 1-D register vector."""

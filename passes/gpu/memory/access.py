@@ -10,8 +10,6 @@ from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
-__all__ = ["Access", "map_dims", "mask_layout", "neighbours_in_lanes", "neighbours_in_registers"]
-
 
 def map_dims(op: Operation) -> list[int]:
     """For each vector dim of a transfer op the memory dim it walks, -1 where it broadcasts."""

@@ -18,8 +18,6 @@ from xcc.passes.shared.values import vec
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["Gather", "gather", "reader", "scatter"]
-
 
 class Gather:
     """The memory accesses of one thread for a gather: one for each run of neighbours that lie together in memory."""

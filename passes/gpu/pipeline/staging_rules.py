@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from xcc.passes.gpu.layout.tile_kernel import TileKernel
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["LOADS", "PURE", "adds_alone", "loads_of_step", "may_be_async", "products", "runs_on"]
-
 PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose", "vector.step", "vector.shape_cast",
         "vector.create_mask", "vector.constant_mask", "vector.extract", "memref.reinterpret_cast")
 LOADS = ("vector.transfer_read", "vector.gather", "memref.load")

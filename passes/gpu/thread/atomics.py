@@ -15,8 +15,6 @@ from xcc.passes.shared.regions import either
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["ATOMIC", "atomic"]
-
 ATOMIC = "tile.atomic"
 
 

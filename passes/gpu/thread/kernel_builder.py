@@ -28,8 +28,6 @@ from xcc.passes.gpu.vendor import warpgroup
 from xcc.passes.shared.values import is_elementwise, is_vector, vec, with_operands
 from xcc.targets.base import Chip
 
-__all__ = ["KernelBuilder"]
-
 FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
 
 

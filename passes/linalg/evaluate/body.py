@@ -15,8 +15,6 @@ from xcc.symbolic import Dim
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["Body"]
-
 
 class Body:
     """The body of `op` at the loop indices `env`; `accumulators` replaces output arguments.

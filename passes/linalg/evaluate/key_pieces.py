@@ -28,8 +28,6 @@ from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["Piece", "concatenations", "key_pieces"]
-
 KEY = symbolic.sym("key")
 LEAST = 16      # keys of a step: as many as matrix instructions take
 

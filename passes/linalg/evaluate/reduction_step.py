@@ -18,8 +18,6 @@ from xcc.passes.shared.values import scalar_attr
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["Step"]
-
 ORDERED_GREATER = 2     # arith.cmpf's ogt
 
 

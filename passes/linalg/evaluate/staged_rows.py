@@ -30,8 +30,6 @@ from xcc.passes.shared.regions import when
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["LANES", "StagedRows", "left_rows", "packed_product", "room_for_rows", "stage_rows"]
-
 LANES = 16          # f32 of a cache line
 AHEAD = 4           # lines of a row that are asked for before they are copied: some 900 cycles of multiplications
 _EQ = 0             # arith.cmpi's

@@ -19,8 +19,6 @@ from xcc.passes.linalg.kernel.online import Read, difference_of, visible
 from xcc.passes.linalg.kernel.reduction_body import combiner, product_operands
 from xcc.symbolic import Dim
 
-__all__ = ["ChainedSum", "find_chained"]
-
 
 @dataclass(frozen=True, eq=False)
 class ChainedSum:

@@ -26,9 +26,6 @@ from xcc.passes.linalg.kernel.kernel_reader import index_to_dim
 from xcc.passes.linalg.kernel.reduction_body import combiner, product_operands
 from xcc.symbolic import Dim
 
-__all__ = ["OnlineGroup", "OnlineSum", "Read", "difference_of", "find_groups", "hidden", "multiple", "seen_steps",
-           "visible"]
-
 Read = tuple[Tensor, Access]
 
 CONVERSIONS = ("arith.extf", "arith.truncf")

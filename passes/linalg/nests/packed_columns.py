@@ -36,8 +36,6 @@ from xcc.passes.shared.regions import for_loop, when
 if TYPE_CHECKING:
     from xcc.passes.linalg.nests.nests import Nest
 
-__all__ = ["PackedColumns"]
-
 LINE = 16       # steps from one call of what is done along a product's loop to the next
 AHEAD = 4       # calls that steps are asked for before they are copied: some 900 cycles of multiplications
 BEFORE = 16     # the same where nothing is multiplied meanwhile, in steps

@@ -24,8 +24,6 @@ from xcc.passes.shared.regions import for_loop
 from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim
 
-__all__ = ["PIECES", "PART_ROWS", "Streamed", "workspace_dims"]
-
 PIECES = 2          # of tiles that one worker's steps may lie in
 PART_ROWS = 16      # of a tile, of which one workgroup adds the sums
 ULT = 6             # arith.cmpi's

@@ -21,8 +21,6 @@ from xcc.passes.linalg.kernel.domain import contraction_of, domain
 from xcc.passes.linalg.kernel.kernel import Kernel, Tensor, bare_loop
 from xcc.passes.shared.regions import for_loop
 
-__all__ = ["Strips", "product_in_strips"]
-
 ALIGNMENT = 64      # bytes
 
 

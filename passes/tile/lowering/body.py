@@ -18,8 +18,6 @@ from xcc.passes.tile.lowering.views import BufferView, value_of
 from xcc.passes.walk import ops_where
 from xcc.symbolic import Dim
 
-__all__ = ["Body"]
-
 
 class Body:
     """Emits the code of a program's blocks. `ids` and `sizes` are the instance's numbers and the grid's, `values` what

@@ -14,8 +14,6 @@ from xcc.passes.tile.nests.instances import PEELED, emit_instance
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["chunked"]
-
 _DYNAMIC = -(1 << 63)
 
 

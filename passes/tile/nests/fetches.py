@@ -14,8 +14,6 @@ from xcc.passes.tile.nests.kept import Coords
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["FETCHED", "dear_pass", "fetching"]
-
 FETCHED = "xcc.fetched"     # of a vector.transfer_read: which later instance's tile is asked for, and into which cache
 LOCALITY = 4                # of a memref.prefetch into the first cache, and one
 

@@ -15,8 +15,6 @@ from xcc.passes.tile.nests.lines import compared_line, first_lanes, run_along
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["Pieces", "memref_stride", "transfer_mask", "transfer_place"]
-
 _I = arith_d.CmpIPredicate
 
 

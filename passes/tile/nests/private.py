@@ -22,8 +22,6 @@ from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["MOST_CHUNKS", "Private", "copies"]
-
 MOST_CHUNKS = 128            # of a program: several for each of many cores
 MOST_BYTES = 32 << 10   # of a copy: with what else a core has at hand it stays in its first cache
 _FEWEST = 2             # updates an element of the copy, of a chunk

@@ -25,8 +25,6 @@ from xcc.passes.tile.nests.private import MOST_CHUNKS, Private, copies
 from xcc.passes.tile.nests.scans import Running
 from xcc.passes.tile.nests.shared import CHUNKS, Slots, shared_products
 
-__all__ = ["Retiler", "retile"]
-
 VECTORS = 2             # machine vectors of 32-bit elements in a piece
 MOST_BYTES = 4 << 20    # of a core's stack
 

@@ -17,8 +17,6 @@ from xcc.passes.tile.nests.private import Private
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["HANDLERS"]
-
 _I = arith_d.CmpIPredicate
 
 

@@ -23,8 +23,6 @@ from xcc.passes.walk import ops_where
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["CHUNKS", "SHARED", "Slots", "make_slots", "packed_once", "shared_products"]
-
 SHARED = "xcc.shared"       # of a vector.contract: how many slots each operand has; 0: it is packed for each instance
 CHUNKS = "xcc.chunks"       # of a scf.forall: in how many chunks its instances go
 _I = arith_d.CmpIPredicate

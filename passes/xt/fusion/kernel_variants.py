@@ -9,8 +9,6 @@ from xcc.dialects import xt
 from xcc.passes.shared.values import with_operands
 from xcc.passes.xt.graph.rewrite import at, name_of, walk_ops
 
-__all__ = ["dispatched_anew", "is_tiled", "kernel_of", "kernels_of", "removed_unused", "variant"]
-
 
 def kernels_of(module: Module) -> dict[str, Operation]:
     """The kernels of `module` by name."""

@@ -21,8 +21,6 @@ from xcc.passes.xt.graph.rewrite import name_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, divides, exact, partial, split
 from xcc.symbolic import Dim
 
-__all__ = ["RULES", "Factor", "OpView", "Rule", "Side", "Strategy", "rule", "rule_of", "same_factor", "strategy_of"]
-
 FAMILIES = ("pointwise", "moves", "indexed", "rows", "products")
 
 

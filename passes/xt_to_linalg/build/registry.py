@@ -12,8 +12,6 @@ from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.view import View
 from xcc.symbolic import Dim
 
-__all__ = ["CONVERTERS", "LOOPS", "TILES", "Op", "converts", "converts_to_loops", "converts_to_tiles"]
-
 
 @dataclass(frozen=True)
 class Op:

@@ -20,8 +20,6 @@ from xcc.passes.xt_to_linalg.build.registry import Op
 from xcc.passes.xt_to_linalg.build.types import constant, is_bool, stored
 from xcc.symbolic import Dim
 
-__all__ = ["Buffer", "LoopKernel", "buffer_type"]
-
 PARALLEL_WORK = 1 << 14
 """Elements below which waking threads costs more than it saves."""
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
