@@ -1,7 +1,5 @@
 """The built-in passes: names by the room that they lie in, each in a file of its name, imported when asked for."""
 
-from __future__ import annotations
-
 import importlib
 
 ROOMS: dict[str, str] = {

@@ -1,7 +1,5 @@
 """Finding operations: passes collect what they rewrite before they begin."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 The costs are the target's: `Chip.tiles` names its module.
 """
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass
 

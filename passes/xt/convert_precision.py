@@ -19,8 +19,6 @@ After::
     %z = xt.softmax(xt.convert(%y)) : f32
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pass ``move-weights``."""
 
-from __future__ import annotations
-
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass

@@ -1,7 +1,5 @@
 """The pass ``xt-decompose``."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

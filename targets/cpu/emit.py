@@ -1,7 +1,5 @@
 """LLVM-dialect modules to objects."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

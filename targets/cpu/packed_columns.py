@@ -1,7 +1,5 @@
 """When a product's right operand is packed on the fly, and in what blocks: by the time that its lines take."""
 
-from __future__ import annotations
-
 from math import gcd, prod
 
 from xcc import symbolic

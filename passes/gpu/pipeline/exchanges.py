@@ -1,7 +1,5 @@
 """How conversions between layouts are done, as attributes say it (`convert-layouts`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

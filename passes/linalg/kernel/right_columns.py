@@ -1,7 +1,5 @@
 """The right operand of a kernel's product: where it is read, and whether its columns can be packed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from xcc import symbolic

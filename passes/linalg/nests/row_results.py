@@ -3,8 +3,6 @@
 They are stored in the nest of the rows, where what they are made of is at hand, by the thread that has the row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from xcc import symbolic

@@ -9,8 +9,6 @@
 Matrix registers cannot do anything but multiply; their tiles pass through memory anyway.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

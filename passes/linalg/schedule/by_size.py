@@ -11,8 +11,6 @@
 become kernels of the gpu.module of ``xcc.of``.
 """
 
-from __future__ import annotations
-
 from xcc import symbolic
 from xcc._mlir import Operation, ir
 from xcc.passes.linalg.schedule.schedule import Schedule

@@ -3,8 +3,6 @@
 The work is one walk in program order; an old op stays until the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """attention, rotary and gelu."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

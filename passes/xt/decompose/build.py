@@ -1,7 +1,5 @@
 """Small builders that the decompositions share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, SupportsFloat
 

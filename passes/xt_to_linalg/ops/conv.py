@@ -1,7 +1,5 @@
 """Convolutions: an explicit padded producer, then one contraction whose input map is the window (implicit im2col)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
