@@ -10,6 +10,7 @@ from xcc._mlir import Block, InsertionPoint, Operation, Region, Type, Value, ir,
 from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.lanes import LOOKUP, SCALE
+from xcc.passes.shared.registering import registering
 from xcc.passes.shared.values import dense_constant, index, op, shuffle, splat_constant, vec, with_operands
 from xcc.passes.vector.unroll.tiles import Tile, keys
 from xcc.passes.walk import ops_where
@@ -20,13 +21,7 @@ HANDLERS: dict[str, Handler] = {}
 
 def unrolls(*names: str) -> Callable[[Handler], Handler]:
     """Registers the handler of the ops called `names`."""
-
-    def register(handler: Handler) -> Handler:
-        for name in names:
-            HANDLERS[name] = handler
-        return handler
-
-    return register
+    return registering(HANDLERS, names, "handlers")
 
 
 class Unroller:
@@ -75,9 +70,6 @@ class Unroller:
                 self.elementwise(o)
             else:
                 raise CompilerBug(f"unroll-vectors: no rule for '{o.name}': {str(o)[:300]}")
-
-    def tile(self, value: Value) -> Tile:
-        return self.tiles[value]
 
     def new(self, value: Value, chunks: dict[Any, Any] | None = None) -> Tile:
         """An empty tile of `value`'s type, or one of `chunks`."""
