@@ -104,7 +104,7 @@ def attention_backward(cx: Context) -> tuple[Value | None, ...]:
     masked = len(cx.node.results) > 3 and cx.node.results[3] is not None and cx.wants(3)
     made = gradients(call, grad, cx.tensor("out"), _sums_of(cx, call), of_scores=masked)
     out = [convert(v, cx.out(n).dtype) for n, v in enumerate((made.q, made.k, made.v))]
-    if made.scores is None:
+    if not masked or made.scores is None:
         return (*out, *[None] * (len(cx.node.results) - 3))
     return *out, _mask_gradient(cx, made.scores)
 
