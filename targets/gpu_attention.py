@@ -242,7 +242,7 @@ def _grows(kernel: Kernel, group: OnlineGroup, op: Op, row: int) -> bool:
     last = group.last_visible(kernel)
     if last is None:
         return False
-    names = group.maximum.loops_at(_row_of(group, op))
+    names = {str(o): e for o, e in zip(group.maximum.outs[0], _row_of(group, op), strict=True)}
     return f"i{row}" in symbolic.symbols_of(symbolic.substitute(last, names))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
+from typing import Any
 
 import torch
 
@@ -28,7 +29,7 @@ class SavedLayouts:
     def __init__(self) -> None:
         self._orders: dict[str, tuple[int, ...]] = {}
 
-    def forward(self, module: torch.fx.GraphModule) -> None:
+    def forward(self, module: Any) -> None:
         """Marks what is saved, and made by convolutions or behind them from dim to dim."""
         output = next(n for n in module.graph.nodes if n.op == "output")
         results = list(output.args[0]) if isinstance(output.args[0], tuple | list) else [output.args[0]]
@@ -39,7 +40,7 @@ class SavedLayouts:
                     and r.meta["val"].is_contiguous():
                 self._orders[r.name] = r.meta[ORDER] = (0, *range(2, _rank(r)), 1)
 
-    def backward(self, module: torch.fx.GraphModule) -> None:
+    def backward(self, module: Any) -> None:
         """Marks the same tensors among the backward's inputs, which have the names of what is saved."""
         for node in module.graph.nodes:
             order = self._orders.get(node.name) if node.op == "placeholder" else None
@@ -47,8 +48,8 @@ class SavedLayouts:
                 node.meta[ORDER] = order
 
 
-def _made_by_convolutions(graph: torch.fx.Graph) -> set[torch.fx.Node]:
-    found: set[torch.fx.Node] = set()
+def _made_by_convolutions(graph: Any) -> set[Any]:
+    found: set[Any] = set()
     for node in graph.nodes:
         if node.op != "call_function":
             continue
@@ -59,7 +60,7 @@ def _made_by_convolutions(graph: torch.fx.Graph) -> set[torch.fx.Node]:
     return found
 
 
-def _rank(node: torch.fx.Node) -> int:
+def _rank(node: Any) -> int:
     """Of a tensor; -1 of anything else."""
     value = node.meta.get("val")
     return value.dim() if isinstance(value, torch.Tensor) else -1

@@ -6,6 +6,8 @@ Workgroups walk eight tiles along ``%i``, then go one on along ``%j``, so that t
 both operands in the L2 cache. Dropped, they take them row by row.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds

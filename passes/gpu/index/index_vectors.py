@@ -6,6 +6,8 @@ from xcc._mlir import Operation, Value, arith_d, ir, maker
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.tile_ops import element_bytes, splat
 
+__all__ = ["elements_divisor", "gather_run", "line_below", "line_of", "same_along", "scalar_of", "step_along"]
+
 _SHAPES = ("vector.broadcast", "vector.shape_cast")
 
 

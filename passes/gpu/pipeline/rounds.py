@@ -29,6 +29,8 @@ from xcc.passes.shared.values import index, is_vector
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
+__all__ = ["GROUP", "PERSISTENT", "Rounds", "rounds_problem"]
+
 GROUP = "xcc.group"         # on an scf.forall: tiles along the last dim but one that neighbouring workgroups take
 PERSISTENT = "xcc.persistent"       # on an scf.forall: how many workgroups compute all of its tiles
 

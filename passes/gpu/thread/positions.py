@@ -20,6 +20,9 @@ from xcc.passes.shared.values import index, is_vector, vec
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
+__all__ = ["bounded", "broadcast", "constant", "mask", "reshape", "step", "transpose"]
+
+
 Position = tuple[int, ...]
 
 

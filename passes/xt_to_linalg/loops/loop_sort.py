@@ -1,5 +1,7 @@
 """Loop kernels that order elements: sort, top_k. NaN counts as the greatest element."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
