@@ -4,8 +4,6 @@ Peaks are dense, of the shipped product named beside each (vendor data sheets). 
 MI250X. `matrix` names the instruction families of ``passes/gpu/vendor/fragments_amd``.
 """
 
-from __future__ import annotations  # the types of fields are read as text
-
 from collections.abc import Mapping
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ An entry of the table is whole: code for it is the same wherever it is compiled.
 work is cut into pieces for them: a machine of fewer takes more pieces a core, at little cost.
 """
 
-from __future__ import annotations  # the types of fields are read as text
-
 import json
 import os
 import platform

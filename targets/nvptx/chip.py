@@ -1,7 +1,5 @@
 """NVIDIA GPUs that xcc knows: one row a chip (CUDA programming guide, "Compute Capabilities"; vendor data sheets)."""
 
-from __future__ import annotations  # the types of fields are read as text
-
 from collections.abc import Mapping
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """What of a schedule only some targets have (`cpu`, `gpu` of schedule.py here), and records as attributes."""
 
-from __future__ import annotations  # the types of fields are read as text
-
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
