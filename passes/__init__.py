@@ -1,5 +1,7 @@
 """Passes and pipelines: ``from xcc.passes import Pipeline``. Importing this loads no pass."""
 
+from __future__ import annotations
+
 from typing import Any
 
 __all__ = ["Pass", "Pipeline", "register_pass"]

@@ -1,5 +1,7 @@
 """Which ops may be left when a stage ends: data, checked after each stage (passes/legality.py)."""
 
+from __future__ import annotations
+
 _BUILTIN = ("builtin.module", "func.func", "func.return")
 _SCALAR = ("arith.*", "math.*", "scf.*", "cf.assert")
 

@@ -1,5 +1,7 @@
 """The built-in passes: names by the room that they lie in, each in a file of its name, imported when asked for."""
 
+from __future__ import annotations
+
 import importlib
 
 ROOMS: dict[str, str] = {

@@ -1,5 +1,7 @@
 """Upstream MLIR passes as passes of ours, so that one pipeline names both."""
 
+from __future__ import annotations
+
 import threading
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,5 +1,7 @@
 """Finding operations: passes collect what they rewrite before they begin."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

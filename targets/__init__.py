@@ -1,5 +1,7 @@
 """Targets by name: ``xcc.targets.get("nvptx").pipeline()``. Each is a folder, here or in one that XCC_TARGETS names."""
 
+from __future__ import annotations
+
 import os
 from typing import Any
 

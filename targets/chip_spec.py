@@ -5,6 +5,8 @@ K, M or G (of 1024). Values of a list have ``/`` between them, rates a type each
 ``features=+avx512f/-prefer-256-bit``, ``flops=f32:113e9``.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Mapping

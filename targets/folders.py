@@ -3,6 +3,8 @@
 The runtime looks for executors here: nothing else is imported.
 """
 
+from __future__ import annotations
+
 import importlib
 import importlib.util
 from collections.abc import Callable

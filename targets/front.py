@@ -1,5 +1,7 @@
 """The stages that all targets share: from an imported model to tile programs, and @main's own."""
 
+from __future__ import annotations
+
 from xcc.options import CompileOptions
 from xcc.passes.base import Pass, get_pass
 from xcc.passes.pipeline import Pipeline, Stage

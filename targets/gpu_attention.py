@@ -1,5 +1,7 @@
 """Tile sizes of kernels that rescale sums as a maximum grows, which is how attention is one kernel."""
 
+from __future__ import annotations
+
 import math
 
 from xcc import symbolic

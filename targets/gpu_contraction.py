@@ -3,6 +3,8 @@
 The costs are the target's: `Chip.tiles` names its module.
 """
 
+from __future__ import annotations
+
 import importlib
 from dataclasses import dataclass
 

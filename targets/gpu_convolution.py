@@ -4,6 +4,8 @@ The rows (image, height, width) make one tile dim, and the window with the input
 that a convolution is tiled and multiplied as the matrix product that it is, whatever the sizes of its maps.
 """
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Type, Value, ir
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, exact_instructions

@@ -1,5 +1,7 @@
 """Tile sizes of kernels whose sums are of products of products, as attention's gradients are."""
 
+from __future__ import annotations
+
 from xcc.passes.linalg.kernel.chained import ChainedSum
 from xcc.passes.linalg.kernel.domain import Domain, estimate
 from xcc.passes.linalg.kernel.kernel import Kernel, bare_loop, loop_index

@@ -1,5 +1,7 @@
 """Rows too few to keep all cores busy and too long for one: their reductions in parts, a workgroup each."""
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc.passes.linalg.evaluate.row_parts import levels_of
 from xcc.passes.linalg.kernel.domain import Domain, volume

@@ -1,5 +1,7 @@
 """The last step before a GPU's code generator, common to both vendors: kernels out of their gpu.modules, as LLVM IR."""
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.gpu.early_launch import EARLY

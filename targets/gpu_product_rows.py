@@ -1,5 +1,7 @@
 """Tiles of products whose rows are reduced in the same kernel: whole rows of the result lie in one workgroup."""
 
+from __future__ import annotations
+
 from xcc.passes.gpu.layout.fragments import exact_instructions
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index

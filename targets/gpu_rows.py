@@ -4,6 +4,8 @@ Rows that fit are reduced in one step with the row kept in registers, a warp a r
 a block a row; longer rows are walked in a loop. Columns are reduced by the threads of a block side by side.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from xcc import symbolic

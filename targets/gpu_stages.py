@@ -1,5 +1,7 @@
 """What the pipelines of GPU targets share behind stage `vector`; the targets add their own."""
 
+from __future__ import annotations
+
 from xcc.passes.pipeline import Pipeline
 from xcc.targets.front import BESIDE, LAUNCH, MAX_ROW, TILE_ROW, front_stages, gpu_model_passes, whole_pipeline
 

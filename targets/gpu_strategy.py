@@ -3,6 +3,8 @@
 All lane counts are powers of two, so that layouts can split them over registers, lanes and warps.
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc.passes.gpu.layout.fragments import exact_instructions

@@ -8,6 +8,8 @@ padding are known. Rows are dealt out to parts, each with workgroups of its own;
 launch, in order.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod

@@ -6,6 +6,8 @@ conversions is weighed against threads that are fewer, and tiles that are padded
 is read is inside the image then, whatever lanes are off, and needs no branch.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import product
 from math import prod

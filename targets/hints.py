@@ -1,5 +1,7 @@
 """What was meant by a target or chip that there is not: the names that vendors and other tools use."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from xcc.targets.base import Target

@@ -1,5 +1,7 @@
 """A compiled kernel, and how it is launched."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from xcc.symbolic import Dim

@@ -1,5 +1,7 @@
 """LLD, which links what is compiled here: of the package ziglang, or the system's."""
 
+from __future__ import annotations
+
 import importlib.util
 import shutil
 

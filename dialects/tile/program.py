@@ -8,6 +8,8 @@ named x (``arg0_0`` where it has no name; ``tile.dims = ["m", "n"]`` gives names
 twice is one size), an integer argument's name is its value, and a name that is neither is a number that the launch
 gives. """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

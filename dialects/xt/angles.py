@@ -1,5 +1,7 @@
 """Sines, tangents and their inverses of arrays, the same bits on every machine (:mod:`xcc.dialects.xt.elementary`)."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from functools import cache
 from math import factorial

@@ -9,6 +9,8 @@ Two numbers are a value in two parts, the second what the first has lost; sums a
 Functions" (2016); the polynomials are Taylor's, as far as f64 sees them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from fractions import Fraction
 from functools import wraps

@@ -6,6 +6,8 @@ bits that all its sums are exact: each matrix is a sum of such, row by row or co
 2012). The products of these parts are added in one order.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

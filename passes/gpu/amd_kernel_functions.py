@@ -8,6 +8,8 @@ Kernel arguments point into global memory, so that accesses are global_load and 
 an array of its true size, so that the compiler knows how many workgroups share a compute unit.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Block, Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MAY_ALIAS

@@ -10,6 +10,8 @@ directly when that stays coalesced.
     %m = vector.multi_reduction <maximumf>, %x ...  -> %m = vector.multi_reduction ... {xcc.layout = ["tile=[4] ..."]}
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass

@@ -12,6 +12,8 @@ stay below 2 GiB: the strides that a lane moves along are static, or the whole a
 equal in a wave goes to the scalar unit: rows of unknown length, one or several a wave. Other accesses stay as they are.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, maker, memref_d, vector_d

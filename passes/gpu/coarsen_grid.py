@@ -8,6 +8,8 @@ workgroup: each warp has its own, and its own part of shared memory; what waited
 Not where an iteration has products or memory that a workgroup keeps. Dropped, each has a workgroup.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels

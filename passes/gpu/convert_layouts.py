@@ -10,6 +10,8 @@ fewest cycles, or through it in ``pieces`` where a tile has no room beside what 
 all go through shared memory, row by row. What a contraction reads from shared memory (``xcc.staged``) is not converted.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.exchange.conversions import Exchange

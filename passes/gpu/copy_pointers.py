@@ -14,6 +14,8 @@ it into a shared pointer and sixteen times the lane. What it may not see through
 instructions. Copies that move alike share an offset.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Block, Module, Operation, Value, arith_d, ir, scf_d

@@ -12,6 +12,8 @@ one-dimensional; ``xcc.grid`` gives its size as an expression of the kernel's sy
 gives each iteration of its scf.forall to one thread.
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc import symbolic

@@ -10,6 +10,8 @@ piece of everything that is computed from it, not a tile of each. What a piece r
 where LLVM does not move loads itself. Dropped, each operation is of whole tiles.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value, ir, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels

@@ -14,6 +14,8 @@ math.rsqrt of up to 32 bits is the chip's instruction where it has one (`Chip.in
 2^-22.9), elsewhere a root and a division.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from functools import partial

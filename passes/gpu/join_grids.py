@@ -13,6 +13,8 @@ and a barrier waits for those that have not ended (CUDA programming guide, "Inde
 documents, S_BARRIER). Parts that read what they stored stay launches of their own, in order, with the same arguments.
 """
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, arith_d, gpu_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass

@@ -11,6 +11,8 @@ small (``xcc.small``, see `xcc.dialects.tile.program`): what then counts on in 3
 in memory, which are small where they are used, are sums and products of what is left of their terms.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 

@@ -22,6 +22,8 @@ with a relative error of 8e-5 up to |c x| = 3: the tail is as good as the rest. 
 (1 - e) / (1 + e) with e = exp(-2 |x|), and x - x^3 / 3 where 1 - e would cancel: relative error below 2^-19.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Kernel functions of NVVM modules carry ``nvvm.kernel`` alone, so that their text can be read back."""
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where

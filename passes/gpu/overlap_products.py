@@ -10,6 +10,8 @@ Where all that a loop's products do is to add to what it carries, a step waits f
 where their results are used. Dropped, each product is waited for as it is issued.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels

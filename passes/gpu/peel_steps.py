@@ -11,6 +11,8 @@ number of steps stands behind it, the last two of a small even number, or all of
 that are not there, which costs time alone.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels

@@ -9,6 +9,8 @@ The run alone may know the number of steps, which may differ from tile to tile, 
 and nothing else: of fewer steps than are copied ahead, what is missing are zeros. Dropped, each tile is a workgroup.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels

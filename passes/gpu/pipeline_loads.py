@@ -10,6 +10,8 @@ contraction, chips without such copies) is loaded into ``registers`` one step ah
 in all steps is written ``once``. Dropped, each step loads what it needs itself.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS

@@ -10,6 +10,8 @@ Where the chip has too little shared memory, beside what the loop's conversions 
 nothing runs on, then the largest tiles are loaded in their step, then the loop is not pipelined. Dropped, none is.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Module, Operation, Value

@@ -12,6 +12,8 @@ Only where threads reduce rows together, without products: elsewhere the branch 
 Not where one of several threads stores what all of them hold: the branch spares the others what is done for the store.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, arith_d, ir, memref_d, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT

@@ -9,6 +9,8 @@ product's time, in 3.2 % where all of it is asked for in one step, and in 4.2 % 
 dropped.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels

@@ -8,6 +8,8 @@ others (RDNA) ``in_turn`` in a loop's last step, in which no loads wait, where r
 Dropped, they are read as they are needed, in the order that the code generator chooses.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import TileKernel, tile_kernels

@@ -15,6 +15,8 @@ else, which the run decides, each update is one of memory. As many bytes for a c
 memory.
 """
 
+from __future__ import annotations
+
 from math import prod
 from typing import Any
 

@@ -10,6 +10,8 @@ Only where registers suffice for all that is then read at once. H100, f16, us: l
 norm 49.0 either way. (Where LLVM orders the instructions it was not measured.)
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Block, Module, Operation, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import writes_memory

@@ -13,6 +13,8 @@ to: what instances read through one argument is read before it is written throug
 behind the last step.
 """
 
+from __future__ import annotations
+
 from math import prod
 
 from xcc._mlir import Module, Operation, Value, arith_d, ir, maker, scf_d

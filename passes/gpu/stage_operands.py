@@ -13,6 +13,8 @@ is made before the loop, where instructions read it there, or registers are shor
 operand is held in registers, and goes through shared memory anew in each step where the contraction reads it there.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Block, Module, Operation, Value, ir, maker

@@ -13,6 +13,8 @@ afterwards. Without the last instruction such lines would outlast what the next 
 The second address is that of the store, moved: one of the load's own would hold registers all along.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Attribute, Block, Module, Operation, Type, Value, ir, maker, owner_op
 from xcc.dialects.xt import dims_from_attr
 from xcc.passes.base import Pass, PassContext, register_pass

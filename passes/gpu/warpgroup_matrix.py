@@ -11,6 +11,8 @@ the swizzle. ``xtg.wgmma_wait`` passes the accumulators through its statement, s
 sums wrap. `types` of both names the elements of A and B.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Attribute, Module, Operation, Value, arith_d, ir, memref_d, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.base import Pass, PassContext, register_pass

@@ -10,6 +10,8 @@ time. All steps but the last ones are whole: they come first, without that, then
 missing. Dropped, all steps ask.
 """
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 from xcc._mlir import Module, ir

@@ -21,6 +21,8 @@ Places are what ``host.places`` says (passes/host/placement), ``host.at_load`` w
 value that a block gives is copied where it lies elsewhere than it is wanted.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,6 +5,8 @@
 Those that read weights alone, and make no more than memory is worth. Dropped, they run in each run.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.host.placement.places import AT_LOAD

@@ -8,6 +8,8 @@
 Dropped, every result has memory of its own, and what a block gives is copied.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from xcc._mlir import Block, Module, Operation, Value, owner_op

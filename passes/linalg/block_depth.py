@@ -9,6 +9,8 @@ blocks (passes/linalg/evaluate/depth_blocks.py). With ``xcc.parts`` the blocks a
 made in one go. It needs one product with an f32 result of the kernel's own shape, whose steps the blocks divide.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.evaluate.depth_blocks import blocked_product

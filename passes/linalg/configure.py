@@ -1,5 +1,7 @@
 """Attaches a schedule (``xcc.config``) to every linalg kernel that has none, as the target's strategy chooses."""
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.options import CompileOptions

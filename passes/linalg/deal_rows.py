@@ -12,6 +12,8 @@ of which `tile` makes a loop over parts of the rows, in which each part walks th
 Left out, the loop is over chunks of rows and of columns, in the schedule's order.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import PARTS, decide, scheduled

@@ -12,6 +12,8 @@ of which `tile` makes
 (passes/linalg/nests/decoded_panels.py). Left out, each tile decodes what it multiplies.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.domain import contraction_of

@@ -11,6 +11,8 @@ of which `tile` makes
 the result.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.domain import contraction_of

@@ -9,6 +9,8 @@ the value (as the kernel's dims are merged), that fills a buffer on the stack (p
 out, each tile computes what it needs of the value.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read

@@ -9,6 +9,8 @@ vectors of it, non-temporal where the buffer's address allows. What is parked wa
 go through the caches.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import STREAM, decide, scheduled

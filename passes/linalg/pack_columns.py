@@ -13,6 +13,8 @@ of which `tile` makes
 is an argument and that nothing else reads; with ``xcc.depth`` a block of steps is packed.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read

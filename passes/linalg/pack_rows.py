@@ -12,6 +12,8 @@ of which `tile` makes
 that is an argument and that nothing else reads, and chunks of rows; with ``xcc.depth`` a block of steps is packed.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.evaluate.staged_rows import packed_product

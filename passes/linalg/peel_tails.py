@@ -12,6 +12,8 @@ of which `tile` makes
 on the left; left out, every tile is masked (predication), as on the right.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import PEELED, decide, scheduled

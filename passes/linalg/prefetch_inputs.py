@@ -8,6 +8,8 @@ of which `tile` makes ``memref.prefetch %x[%i, %j + 96]`` beside the store of th
 argument that is read at the result's coordinates. Left out, the processor finds out by itself.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import AHEAD, decide, scheduled

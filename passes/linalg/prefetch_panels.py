@@ -7,6 +7,8 @@ further on, and of a part of the next panel, which ``xcc.shares`` tiles of rows 
 (passes/linalg/evaluate/fetch_ahead.py). Left out, nothing is asked for. Only what lies in panels is prefetched.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.evaluate.fetch_ahead import packed_input

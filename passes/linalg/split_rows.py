@@ -17,6 +17,8 @@ passes/linalg/evaluate/row_parts.py); left out, a row is one workgroup's, as on 
 behind the outputs (``xcc.scratch``).
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.decisions import SPLITS, decide, scheduled

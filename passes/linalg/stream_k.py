@@ -17,6 +17,8 @@ on the left; left out, each tile is a workgroup's, as on the right. The workspac
 (``xcc.scratch``). It needs one product of two dims of known size, and a workgroup a tile.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, ir
 from xcc.diagnostics import UserError
 from xcc.passes.base import Pass, PassContext, register_pass

@@ -16,6 +16,8 @@ Buffers that one nest fills and a later one reads (`splits`) are arguments betwe
 dims are ``xt.scratch_dims``, their bytes ``xcc.scratch``.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, func_d, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.kernel.kernel_reader import read

@@ -1,5 +1,7 @@
 """Names of attributes by which passes of several levels tell each other something of a function or an op."""
 
+from __future__ import annotations
+
 INSIDE = "xcc.inside"
 """Of a vector.gather: all of its indices lie in memory, those of lanes that are off, too, and these are few: a window's
 lanes in the padding, say."""

@@ -1,5 +1,7 @@
 """How elements are combined, by the names that vector ops and the tile dialect have for it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Attribute, Type, arith_d, ir

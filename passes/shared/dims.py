@@ -1,5 +1,7 @@
 """Symbolic dimensions as index arithmetic in the IR, and powers of two of sizes."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What a CPU's dot product instructions are like; a chip's target lists those that there are (`Chip.dot_products`)."""
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """What packing on the fly reckons with, where it is chosen ahead of kernels and in them."""
 
+from __future__ import annotations
+
 from xcc.targets.base import Chip
 
 ROWS_PART = 196608      # elements of a product's left operand that may stay in the L2 cache

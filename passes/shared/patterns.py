@@ -1,5 +1,7 @@
 """What matchers of arithmetic on values ask: constants, products with constants, only users."""
 
+from __future__ import annotations
+
 from xcc._mlir import Operation, Value, ir, maker
 
 

@@ -1,5 +1,7 @@
 """Branches and loops as blocks of Python: what is built inside is in their body, which ends behind it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

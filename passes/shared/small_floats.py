@@ -5,6 +5,8 @@
 which holds for subnormals too. f8E8M0FNU is an exponent alone.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from xcc._mlir import ir

@@ -1,5 +1,7 @@
 """Buffers that the instances of a tile program only update (``tile.atomic``): CPUs and GPUs update copies of them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

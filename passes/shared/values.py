@@ -1,5 +1,7 @@
 """Builders of single operations: constants, scalars, and vectors of one dimension."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 
 from xcc._mlir import Attribute, Operation, Type, Value, ir

@@ -7,6 +7,8 @@ instances share workgroups.
 What the program says itself in ``xcc.config`` stays.
 """
 
+from __future__ import annotations
+
 from math import prod
 
 from xcc._mlir import Block, Module, Operation, Value, ir

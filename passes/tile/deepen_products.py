@@ -13,6 +13,8 @@
 Sums stay in registers for as long as a step is, and wait in memory between steps. A step is as long as a quarter of the
 L2 cache has both operands. It needs a loop of nothing but one product, whose operands are loaded along the loop. """
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Attribute, Block, Module, Operation, Value, arith_d, ir

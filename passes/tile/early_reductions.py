@@ -12,6 +12,8 @@ Block values are what memory held when they were read. What is needed behind a s
 stack by `retile`; what is reduced ahead of the store need not be. Left out, such tiles are copied.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.tile.lowering.function import BLOCKS

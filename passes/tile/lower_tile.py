@@ -13,6 +13,8 @@ What a program does not say is inferred: sizes, strides and scalars become symbo
 Buffers of any strides are read and written by positions. Asserts are left out; what no target has a rule for is a
 UserError. """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass

@@ -9,6 +9,8 @@ of which `retile` makes
 It is for programs without loops whose tiles half of the registers hold: short rows. Left out, each loop is cut in two.
 """
 
+from __future__ import annotations
+
 from math import prod
 
 from xcc._mlir import Module, Operation, ir

@@ -10,6 +10,8 @@ before wait for memory: so memory does not rest. Tiles that the first cache woul
 each instance waits for what it reads first; where all loops wait for memory, prefetches only add to what it does.
 """
 
+from __future__ import annotations
+
 from math import prod
 
 from xcc._mlir import Module, Operation, ir

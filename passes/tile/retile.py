@@ -13,6 +13,8 @@ what several of those need, or a loop again and again, is kept on the stack (`pa
 are loops over k around a block of sums in registers. A loop whose pieces have masks is two: whole pieces without a mask
 as far as the masks allow, then what is left (`passes/tile/nests/loops.py`)."""
 
+from __future__ import annotations
+
 from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MACHINE

@@ -11,6 +11,8 @@ operand is shared whose place depends on the last dim of the forall by a quotien
 follow each other have it in common. Left out, each instance packs both operands.
 """
 
+from __future__ import annotations
+
 from math import prod
 
 from xcc._mlir import Module, Operation, ir

@@ -9,6 +9,8 @@ the tile's lines begin where the cache's do. Programs with products keep their r
 by memory. Left out, all stores go through the caches, which read a line of memory before it is written.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.tile.lowering.function import BLOCKS

@@ -16,6 +16,8 @@ are named by the instructions, so that LLVM has none to allocate. What a loop's 
 chunk where all its loops agree, else before each loop.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index, op

@@ -10,6 +10,8 @@ What depends on the block alone (its scale, its decoded zero point) is computed 
 kernel's arguments out of loops that write to nothing but their own memory.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Module, Operation, Value, arith_d, ir, owner_op, scf_d

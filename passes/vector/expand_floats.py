@@ -5,6 +5,8 @@
 Needed where the target has no such instructions: LLVM would call library functions that no process has.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Module, Operation, Type, Value, ir

@@ -8,6 +8,8 @@ f16 and bf16 are computed in f32. f64 is left to the C library where there is on
 function, and else has polynomials of its own. Integer division gets a divisor that cannot trap.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable
 from types import ModuleType

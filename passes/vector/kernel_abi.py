@@ -7,6 +7,8 @@ where the descriptor holds the sizes that ``xt.arg_dims``, ``xt.result_dims`` an
 contiguous.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from xcc._mlir import Module, Operation, Type, Value, ir

@@ -8,6 +8,8 @@
 on the stack that a body allocates is its thread's, one for all turns.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from xcc._mlir import Block, InsertionPoint, Module, Operation, Value, WalkResult, ir, owner_op

@@ -9,6 +9,8 @@ Where a CPU has no masks of 16 bits LLVM takes such an access apart, and puts bf
 function that no process has.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import element, with_element

@@ -9,6 +9,8 @@ what is made of constants and of numbers that were clamped to constants: positio
 the batch. The lower half of such a sum or product is that of its operands' lower halves, whatever those are.
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import Module, Operation, Type, Value, ir, maker, owner_op

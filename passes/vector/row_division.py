@@ -7,6 +7,8 @@ A division takes as long as ten products, on a GPU ten instructions. The product
 off, which is why a quotient that is rounded to an integer (a quantised value) stays a division.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value, arith_d, ir, maker, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where

@@ -7,6 +7,8 @@ Loops carry one value a machine vector. Nothing is left but scalars and 1-D vect
 to the LLVM dialect takes as they are.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MACHINE

@@ -12,6 +12,8 @@ head of 50257 words do:
     xt.dot_general(%g : 2048x50257, %x : 2048x768) over 2048 -> xt.dot_general(%t, %x), %t = xt.transpose(%g)
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import Module, Operation, Value

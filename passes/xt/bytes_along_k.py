@@ -7,6 +7,8 @@ Weights are turned at compile time. Neighbours along another dim have to be gath
 transposes bytes on their way from shared memory, and wgmma takes them along k alone.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass

@@ -5,6 +5,8 @@ channels last; ops that can work on that form do, and say so for their result. T
 transpose that dies unless something needs it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

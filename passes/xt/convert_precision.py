@@ -19,6 +19,8 @@ After::
     %z = xt.softmax(xt.convert(%y)) : f32
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

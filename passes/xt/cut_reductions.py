@@ -7,6 +7,8 @@ Of everything, of long rows, and of long columns side by side. What is computed 
 parts, so that it stays in the first kernel. Narrow floats are summed in f32 through both.
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import Module, Operation, Value

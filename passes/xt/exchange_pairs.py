@@ -12,6 +12,8 @@ On chips whose kernels write into each other's memory, the kernel that makes %p 
 that reads the sum adds: what is left of the collective is a meeting.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import mesh_of

@@ -8,6 +8,8 @@ buffer, and the constant around it (stage linalg: ``tensor.pad``).
 The elements of a row with mirrored ends are gathered one by one, but for tiles that are known to lie between them.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value, ir, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs

@@ -11,6 +11,8 @@ The sum is over all pixels of all images: a matrix product, both of whose operan
 Pixels of a few channels are padded to a word.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass

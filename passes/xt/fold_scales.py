@@ -8,6 +8,8 @@ A batch normalization behind a convolution ends as the convolution's own filter 
 computed what depends on weights alone. A filter that is decoded from narrow numbers is left to stay narrow.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Forms kernels: groups the ops of @main and outlines every group as a function (stage ``kernels``)."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Sequence
 

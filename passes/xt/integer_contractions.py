@@ -14,6 +14,8 @@ with %c = %b - %zx * (sum of %w), which `xt-fold` computes. Everything is found 
 8-bit floats, which have no zero points, are multiplied alike where the chip has matrix instructions for f16 at least.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

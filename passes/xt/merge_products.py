@@ -12,6 +12,8 @@ these leave more cores idle in their last wave of tiles than that takes (the gat
 Any other reader leaves the products apart.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

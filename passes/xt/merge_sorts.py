@@ -14,6 +14,8 @@ there are merges for the largest that it may have; those of a single run copy it
 "Designing efficient sorting algorithms for manycore GPUs", 2009.)
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

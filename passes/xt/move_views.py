@@ -11,6 +11,8 @@ result from what could read them in place. Programs that come from a framework's
 dims, have one in front of each product and one behind it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

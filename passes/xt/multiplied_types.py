@@ -6,6 +6,8 @@
 Sums are of exact products in f32 either way. The conversions are fused with the product's loads.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass

@@ -1,5 +1,7 @@
 """The pass ``pack-bits``."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

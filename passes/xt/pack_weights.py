@@ -5,6 +5,8 @@ it in order, without a page or a cache set for each row. Where the chip has inst
 narrow elements, that many rows of a column lie next to each other too.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -14,6 +14,8 @@ What is placed so is not read and written again: of two halves, as of a gather a
 the bytes that putting them side by side moves.
 """
 
+from __future__ import annotations
+
 from collections.abc import Set
 from dataclasses import dataclass
 

@@ -11,6 +11,8 @@ Where ranks map each other's memory the runtime has the kernel write this result
 Anywhere else it is an array like others, that a library sends.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass

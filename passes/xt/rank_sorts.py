@@ -9,6 +9,8 @@ Computer Programming" 3, section 5.2). It does far more work than a heap, in far
 rows are fewer than MOST and the rows too few to fill the chip.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -10,6 +10,8 @@ After, in a kernel that uses %q for nothing else::
     %y = xt.round_clamp(%x) {low = -7, high = 248}
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import integer_limits

@@ -19,6 +19,8 @@ Along an axis, where each column has indices of its own, a workgroup keeps some 
 combines the updates there (``xt.combine_columns``).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -9,6 +9,8 @@ becomes
 (Stream compaction by prefix sums: Blelloch, "Prefix sums and their applications", 1990.)
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass

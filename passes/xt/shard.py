@@ -14,6 +14,8 @@ the batch: of the inputs whose first dim is that of the first input, and of the 
 last: its ranks have the ops of a stage each (stages.py).
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

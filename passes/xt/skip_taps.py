@@ -6,6 +6,8 @@ reads what lies in the image, and the products are added where they belong. Of t
 left follows, and what it costs to read and write more arrays.
 """
 
+from __future__ import annotations
+
 import functools
 import itertools
 import math

@@ -9,6 +9,8 @@
 ``args`` and ``results`` are the places of the part's own among those of the whole. All parts keep all symbols.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import PART

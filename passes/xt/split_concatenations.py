@@ -10,6 +10,8 @@ Such products take the time in which their matrix is read once. Making it of a c
 reads and writes it besides. Attention that a target keeps whole has a loop for each part (form-kernels).
 """
 
+from __future__ import annotations
+
 from functools import reduce
 from itertools import accumulate
 

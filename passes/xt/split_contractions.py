@@ -7,6 +7,8 @@ What follows the product (bias, activation) is fused with the second step. Into 
 the tuning database (``product f16 1x49x512 r 2048 ~nn``), else it follows from the tiles and the cores.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Convolutions of groups whose numbers of channels are symbols become one convolution a group."""
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass

@@ -7,6 +7,8 @@ The first step has a result for each row of the image; the second has little to 
 through both.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW

@@ -17,6 +17,8 @@ The scan of the totals is cut again while it is long (Blelloch, "Prefix sums and
 that is no multiple of a part is padded with the neutral element at the end. Narrow floats are scanned in f32.
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import Module, Operation, Value

@@ -9,6 +9,8 @@
 In order of first use (``sorted = false``) a run's number is that of its first element among all first elements of x.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dim_expr import Expr

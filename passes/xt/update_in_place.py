@@ -10,6 +10,8 @@ output is taken to hold the operand already; the pass ``place-results`` gives bo
 the old value later, else it is copied.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from xcc._mlir import Block, Module, Operation, Value, ir

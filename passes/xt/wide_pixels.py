@@ -10,6 +10,8 @@ As many pixels are joined as the window steps over, so that a window always star
 pixels are shorter than a word and the sum grows by less than MOST. A filter that is computed is padded in each run.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

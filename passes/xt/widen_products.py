@@ -7,6 +7,8 @@ The elements of the first operand are broadcast one by one, and a conversion tak
 second one's are widened in registers, a vector at a time: weights are read in 16 bits.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass

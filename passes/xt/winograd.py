@@ -6,6 +6,8 @@ times as many elements, which has to come from memory and stays there: a model's
 together, which go to the convolutions that save most for each. See docs/winograd.md.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """The pass ``xt-decompose``."""
 
+from __future__ import annotations
+
 from math import prod
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The pass ``xt-fold``."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast

@@ -12,6 +12,8 @@ After::
 Patterns look at dataflow alone, never at names. One that stops short says why (`--debug-patterns`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

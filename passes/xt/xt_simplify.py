@@ -1,5 +1,7 @@
 """The pass ``xt-simplify``: algebraic clean-up, one function a rule, grouped by the op that they look at."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable
 from typing import Any

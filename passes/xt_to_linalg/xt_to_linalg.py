@@ -1,5 +1,7 @@
 """The pass from xt kernels to linalg on tensors."""
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """What a kernel's assembly says about its speed: the innermost loop and its share of matrix instructions."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from dataclasses import dataclass

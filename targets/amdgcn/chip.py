@@ -4,6 +4,8 @@ Peaks are dense, of the shipped product named beside each (vendor data sheets). 
 MI250X. `matrix` names the instruction families of ``passes/gpu/vendor/fragments_amd``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import ClassVar
 

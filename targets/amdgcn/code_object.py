@@ -4,6 +4,8 @@ Formats: "User Guide for AMDGPU Backend", sections "ELF Code Object", "Code Obje
 Descriptor"; MessagePack specification.
 """
 
+from __future__ import annotations
+
 import struct
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """ROCDL modules to linked code objects: LLVM IR, LLVM's AMDGPU back end, LLD, and a check of what came out."""
 
+from __future__ import annotations
+
 import subprocess
 import tempfile
 from functools import cache

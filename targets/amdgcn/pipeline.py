@@ -1,5 +1,7 @@
 """The stages of an AMD compilation."""
 
+from __future__ import annotations
+
 from xcc.options import CompileOptions
 from xcc.passes.pipeline import Pipeline
 from xcc.targets.base import Chip, chip_of

@@ -1,5 +1,7 @@
 """What one lane of an AMD GPU waits with (`Chip.primitives`)."""
 
+from __future__ import annotations
+
 from xcc._mlir import ir
 
 

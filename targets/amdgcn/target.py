@@ -1,5 +1,7 @@
 """The AMD target."""
 
+from __future__ import annotations
+
 from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.amdgcn.chip import chips, default_chip
 from xcc.targets.base import Target

@@ -5,6 +5,8 @@ estimated before it is a candidate, and compared with assembled code in test/uni
 its arithmetic, of its reads and writes of LDS, or of what it reads through the L2 cache, whichever is longest.
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc.targets.base import Chip

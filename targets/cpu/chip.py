@@ -4,6 +4,8 @@ An entry of the table is whole: code for it is the same wherever it is compiled.
 work is cut into pieces for them: a machine of fewer takes more pieces a core, at little cost.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import platform

@@ -1,5 +1,7 @@
 """How a contraction is cut into the chunks that threads take."""
 
+from __future__ import annotations
+
 from math import prod
 
 from xcc.passes.linalg.kernel.domain import estimate, volume

@@ -1,5 +1,7 @@
 """LLVM IR to object code through llvmlite."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """Dot product instructions of CPUs."""
 
+from __future__ import annotations
+
 from xcc.passes.shared.dot_instructions import DotProduct
 
 _BYTES, _BF16 = ("ui8", "i8"), ("bf16", "bf16")

@@ -1,5 +1,7 @@
 """LLVM-dialect modules to objects."""
 
+from __future__ import annotations
+
 from math import prod
 from typing import Any
 

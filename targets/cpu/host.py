@@ -16,6 +16,8 @@ bytes; 0, or FAILED.
     int64 xcc_plan(...)                                   only where the program has symbols; see xcc.targets.cpu.plan
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any

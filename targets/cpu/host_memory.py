@@ -1,5 +1,7 @@
 """Buffers and symbols of a host program in the native functions that it becomes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc import symbolic

@@ -1,5 +1,7 @@
 """Large products on CPUs: blocks of their depth, rows that are copied together, chunks for parts of the rows."""
 
+from __future__ import annotations
+
 from math import ceil
 
 from xcc.passes.linalg.evaluate.depth_blocks import depth_of

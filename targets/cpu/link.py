@@ -1,5 +1,7 @@
 """Objects to one shared object: LLD from ziglang, else a linker of the system."""
 
+from __future__ import annotations
+
 import shutil
 import subprocess
 import tempfile

@@ -4,6 +4,8 @@ Small loops of LLVM IR run on all threads at once: independent multiply-adds in 
 that fit into one cache or another, or into none. The result is a file in xcc's folder.
 """
 
+from __future__ import annotations
+
 import ctypes
 import hashlib
 import json

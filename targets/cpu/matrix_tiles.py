@@ -4,6 +4,8 @@ Eight registers of 16 rows x 64 bytes: four of sums (two rows of registers by tw
 operand. One step multiplies 64 bytes of k.
 """
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import element_bytes, volume
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, bare_loop, is_packed

@@ -1,5 +1,7 @@
 """Measures on this CPU: one compiled kernel on random data, for the tuner, and the machine's limits."""
 
+from __future__ import annotations
+
 import ctypes
 import time
 from typing import Any

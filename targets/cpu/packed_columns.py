@@ -1,5 +1,7 @@
 """When a product's right operand is packed on the fly, and in what blocks: by the time that its lines take."""
 
+from __future__ import annotations
+
 from math import gcd, prod
 
 from xcc import symbolic

@@ -1,5 +1,7 @@
 """The stages of a CPU compilation."""
 
+from __future__ import annotations
+
 from xcc.options import CompileOptions
 from xcc.passes.pipeline import Pipeline
 from xcc.targets.front import front_stages, whole_pipeline

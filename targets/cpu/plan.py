@@ -12,6 +12,8 @@ where each begins in the arena, where it ends, its size, and the temporaries by 
 Temporaries are placed as :class:`xcc.runtime.arena.ArenaPlanner` does it in Python, a hundred times as fast.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain

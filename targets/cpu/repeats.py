@@ -4,6 +4,8 @@ A kernel of a norm over images [n, c, h, w] with weights for each column has the
 walk all. Cut along h, each chunk walks the whole image for them: four chunks take twice as long as one.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from math import prod
 

@@ -1,5 +1,7 @@
 """How many rows a product's register tile has."""
 
+from __future__ import annotations
+
 from math import prod
 
 from xcc import symbolic

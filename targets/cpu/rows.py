@@ -1,5 +1,7 @@
 """Schedules of kernels without a product: rows with reductions along them, and elements on their own."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import prod
 

@@ -5,6 +5,8 @@ contiguous dim, reductions in several lanes), and the rest (vectors along the la
 operand is transposed).
 """
 
+from __future__ import annotations
+
 from math import prod
 from typing import Any
 

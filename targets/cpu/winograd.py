@@ -1,6 +1,8 @@
 """Schedules of convolutions in Winograd's form: a core makes the patches and the products of a few rows of tiles in its
 own cache, then their results."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc import symbolic

@@ -1,5 +1,7 @@
 """NVIDIA GPUs that xcc knows: one row a chip (CUDA programming guide, "Compute Capabilities"; vendor data sheets)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import ClassVar
 

@@ -1,5 +1,7 @@
 """Which NVIDIA chip this machine has."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 from xcc.targets.base import Chip

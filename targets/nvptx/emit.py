@@ -1,5 +1,7 @@
 """NVVM-dialect kernels to PTX through llvmlite, and to a cubin where ptxas is installed."""
 
+from __future__ import annotations
+
 import re
 import subprocess
 import tempfile

@@ -4,6 +4,8 @@ In a model a kernel finds in the L2 cache what the one before it made, and its w
 read the largest input each from another copy, and the cache is overwritten before each replay.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,6 +6,8 @@ CUDA 13.0 (not of 13.5), and drivers of that time, add this half alone, and 0 in
     mov.b32 %r2, 196610; add.s16x2 %r3, %r1, %r2; mov.b32 {%rs1, _}, %r3      ->      VIADD.16x2 R0, R0, 0x0
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 

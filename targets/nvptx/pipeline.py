@@ -1,5 +1,7 @@
 """The stages of an NVIDIA compilation."""
 
+from __future__ import annotations
+
 from xcc.options import CompileOptions
 from xcc.passes.pipeline import Pipeline
 from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread_stage

@@ -1,5 +1,7 @@
 """What one thread of an NVIDIA GPU waits with (`Chip.primitives`)."""
 
+from __future__ import annotations
+
 from xcc._mlir import arith_d, gpu_d, ir
 
 

@@ -1,5 +1,7 @@
 """Where NVIDIA's assembler is."""
 
+from __future__ import annotations
+
 import importlib.util
 import shutil
 from functools import lru_cache

@@ -1,5 +1,7 @@
 """The NVIDIA target."""
 
+from __future__ import annotations
+
 from xcc.passes.legal_ops import PLANNED, THREADS
 from xcc.targets.base import Target
 from xcc.targets.folders import deferred

@@ -5,6 +5,8 @@ cache, and the cores that the last wave leaves idle. Candidates are those whose 
 stages fit in shared memory.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 

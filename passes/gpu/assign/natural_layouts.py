@@ -1,5 +1,7 @@
 """The layout that a value of a tile program has by itself, before its users are asked."""
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import Operation, Value, ir, maker, parent_op

@@ -5,6 +5,8 @@ does not for bytes). So a thread loads a patch of `width` neighbours by `depth` 
 which is choosing their order or, below 32 bits, one byte permutation a register, and writes runs of `depth` elements.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.tile_ops import element_bytes

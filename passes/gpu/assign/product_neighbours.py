@@ -1,5 +1,7 @@
 """What the products of a tile program hold to suit the ops beside them: their warps, and a thread's columns."""
 
+from __future__ import annotations
+
 from xcc._mlir import Operation, Value, ir, maker
 from xcc.passes.gpu.assign.natural_layouts import NaturalLayouts
 from xcc.passes.gpu.layout.contraction import HELD, RUN, SWAPPED, WARPS, Contraction

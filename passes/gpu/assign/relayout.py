@@ -4,6 +4,8 @@ Those that cost nothing (constants, steps, masks, broadcasts, transposes, cheap 
 again in the layout needed; others get a conversion, written as a cast of the vector to its own type.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import InsertionPoint, Operation, Value, ir, maker
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.linear import Layout

@@ -1,5 +1,7 @@
 """In which order a tile lies in shared memory where threads write it in one layout and read it in another."""
 
+from __future__ import annotations
+
 from xcc.passes.gpu.layout.forms import row_major, swizzled
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.vendor.ldmatrix import matrix_load

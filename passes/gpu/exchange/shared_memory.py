@@ -1,5 +1,7 @@
 """The shared memory of a gpu.func under construction: its bytes, its barriers, its reads and writes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

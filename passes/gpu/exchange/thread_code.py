@@ -1,5 +1,7 @@
 """The coordinates of one thread of a gpu.func under construction, and what it holds of a tile."""
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Sequence
 from typing import Any

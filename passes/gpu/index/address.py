@@ -4,6 +4,8 @@ What was found of values is kept in a dict of theirs, `known`. One with ``known[
 shared what all lanes of a wave have: the number of the wave in its workgroup.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

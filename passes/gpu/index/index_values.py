@@ -1,5 +1,7 @@
 """What is known about index values: numbers that divide them, and what they are in terms of the kernel's symbols."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

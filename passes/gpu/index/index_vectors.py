@@ -1,5 +1,7 @@
 """What is known about index vectors and masks: how they move along their last dim, and what divides their elements."""
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import Operation, Value, arith_d, ir, maker

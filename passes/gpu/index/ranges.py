@@ -1,5 +1,7 @@
 """Ranges of index values (interval arithmetic)."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Sequence
 from itertools import product

@@ -1,5 +1,7 @@
 """Upper bounds of index values: of threads, workgroups, and arithmetic on them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Operation, Value, ir, maker

@@ -1,5 +1,7 @@
 """How a block-level contraction is spread over warps: a matrix instruction's fragments, or register tiles of FMAs."""
 
+from __future__ import annotations
+
 from xcc._mlir import Operation, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, select_group_instruction, select_instruction

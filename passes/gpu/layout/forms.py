@@ -1,5 +1,7 @@
 """The layouts that passes start from: of threads whose accesses coalesce, of tiles in shared memory."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 

@@ -3,6 +3,8 @@
 Which a chip has: passes/shared/instruction_tables.py.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

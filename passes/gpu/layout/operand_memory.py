@@ -1,5 +1,7 @@
 """How register-tiled contractions keep their operands in shared memory."""
 
+from __future__ import annotations
+
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.forms import row_major, swizzled
 from xcc.passes.gpu.layout.linear import Layout, log2

@@ -1,5 +1,7 @@
 """A thread's values: 1-D vectors of its registers, and how their element types are kept in shared memory."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from xcc._mlir import Type, Value, arith_d, ir, maker, vector_d

@@ -1,5 +1,7 @@
 """A kernel whose vectors have layouts, as passes see it, and the builder of its threads' code."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from xcc._mlir import Block, Module, Operation, Value, ir

@@ -1,5 +1,7 @@
 """What passes ask of the operations and values of a tile program, and the attributes that they agree on."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

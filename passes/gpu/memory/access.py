@@ -1,5 +1,7 @@
 """The memory side of a tile's reads and writes: what a layout's accesses are aligned to, and how well they coalesce."""
 
+from __future__ import annotations
+
 import math
 
 from xcc import symbolic

@@ -4,6 +4,8 @@ Windows of neighbours overlap: what one reads at `w + 1` another has read at `(w
 constants added up, so that the addresses of both become one value, and their loads one load.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

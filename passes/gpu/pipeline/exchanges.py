@@ -1,5 +1,7 @@
 """How conversions between layouts are done, as attributes say it (`convert-layouts`)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

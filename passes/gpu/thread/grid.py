@@ -1,5 +1,7 @@
 """Which iteration of a kernel's scf.forall a workgroup computes, or a thread of a loop kernel."""
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Operation, Value, arith_d, gpu_d
 from xcc.passes.gpu.index.index_values import forall_bounds, kernel_symbols, symbolic_value

@@ -1,5 +1,7 @@
 """The per-thread form of each operation of a tile program, for one launch."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Container
 from typing import Any
 

@@ -10,6 +10,8 @@ and lanes add nothing to those before. A comparison that is the same in all lane
 holds is dropped. What remains of a mask is for the lanes.
 """
 
+from __future__ import annotations
+
 from typing import Any, TypeGuard
 
 from xcc._mlir import Operation, Value, arith_d, ir, maker, owner_op

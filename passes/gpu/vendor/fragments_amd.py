@@ -11,6 +11,8 @@ WMMA 16x16x16 on RDNA3: lane l holds the whole row l % 16, both halves of the wa
 On RDNA4: half a row, k from 8 * (l / 16); C: rows register + 8 * (l / 16).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -6,6 +6,8 @@ With g = lane / 4 and t = lane % 4: A's rows are g and g + 8, B's column is g, C
 wgmma is issued by four warps, each of which holds 16 rows of C in the same form; A and B are in shared memory.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Attribute, Value, ir, vector_d

@@ -1,5 +1,7 @@
 """PTX statements, for instructions that no dialect has an op for."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

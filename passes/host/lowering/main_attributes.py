@@ -1,5 +1,7 @@
 """What attributes of a module and of @main say: bounds of symbols, names of arguments and results."""
 
+from __future__ import annotations
+
 from xcc._mlir import Module, Operation
 
 

@@ -6,6 +6,8 @@
 Fields are attributes, but for buffers, which are operands, and statements, which are in regions.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields

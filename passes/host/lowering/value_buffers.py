@@ -1,5 +1,7 @@
 """The buffers of the values of @main, and the copies between them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

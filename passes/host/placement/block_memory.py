@@ -1,5 +1,7 @@
 """The memory of one block of @main: who makes and reads it, and whether its results can lie where they are said to."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from xcc._mlir import Operation, Value, owner_op

@@ -9,6 +9,8 @@ lies (an output, an argument that it updates, the result of an if, what a loop c
 operand of this number does.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

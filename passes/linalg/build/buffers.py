@@ -1,5 +1,7 @@
 """Buffers of tile programs: their types, views of them, and requests for what will be read."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """Builds IR that remembers what it made, folds constants, and knows what divides a sum."""
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

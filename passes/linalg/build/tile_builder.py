@@ -1,5 +1,7 @@
 """Builds index expressions and tile values (passes/linalg/build/tile_values.py)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

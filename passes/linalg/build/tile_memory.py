@@ -4,6 +4,8 @@ A tile whose every dim walks at most one axis by ones is a transfer; an affine w
 strided view; the rest is read row by row (CPU) or gathered by index vectors (GPU).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,6 +4,8 @@ Without it a value is computed where it is needed, in registers. A value that ma
 too large for registers, is kept: the part of it that the chunk reads, no more, so that it stays in a core's cache.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -10,6 +10,8 @@ on the kernel's results, as if the loop had been in it (flash decoding: Dao et a
 https://crfm.stanford.edu/2023/10/12/flashdecoding.html).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

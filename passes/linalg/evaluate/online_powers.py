@@ -5,6 +5,8 @@ k = c * log2(e), one multiply-add and one instruction. top * k is rounded once a
 that what the rounding loses is a factor of all its sums.
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import Type, ir

@@ -4,6 +4,8 @@ The reduction writes its tiles to a buffer, the row of the result itself or one 
 back once the reduction is done (`park` in ``xcc.config``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

@@ -7,6 +7,8 @@ reused, so a row that fits in registers is read once however many ops use it (de
 Halide's compute_at, with the schedule given as data).
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -9,6 +9,8 @@ gradient is made of two such kernels (xt.attention_query_gradient, xt.attention_
 neither: it looks for the algebra, in the ops of a kernel. Evaluation is in passes/linalg/evaluate/chained_loop.py.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from xcc import symbolic

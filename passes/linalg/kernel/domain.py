@@ -1,5 +1,7 @@
 """What a strategy asks of a kernel: its main domain, where each op stands in it, work and bytes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

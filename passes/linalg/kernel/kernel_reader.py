@@ -1,5 +1,7 @@
 """Reads a kernel function at stage linalg into plain Python (passes/linalg/kernel/kernel.py)."""
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import AffineExpr, Attribute, Operation, Value, ir
 from xcc.diagnostics import CompilerBug

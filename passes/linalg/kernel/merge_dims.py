@@ -1,5 +1,7 @@
 """Kernels over fewer dims: those of size 1 are dropped, neighbours that every op walks together become one."""
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, captured_tensors
 from xcc.symbolic import Dim

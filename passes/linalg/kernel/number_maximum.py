@@ -5,6 +5,8 @@ NaN, so the sum and every result: the maximum need not be NaN too. One instructi
 also tells -0 from 0, takes six for on x86.
 """
 
+from __future__ import annotations
+
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, Tensor, ops_behind
 from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.kernel.reduction_body import combiner

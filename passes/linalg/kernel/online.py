@@ -14,6 +14,8 @@ flash attention (Dao et al., 2022, arXiv:2205.14135; Dao, 2023, arXiv:2307.08691
 for the algebra, in the ops of a kernel.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """What the body of an op of a kernel says of its reduction: how values are combined, and what is multiplied."""
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Attribute, Value, ir, owner_op
 from xcc.passes.linalg.kernel.kernel import Op

@@ -1,5 +1,7 @@
 """The right operand of a kernel's product: where it is read, and whether its columns can be packed."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from xcc import symbolic

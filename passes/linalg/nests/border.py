@@ -4,6 +4,8 @@ A merged dim of the result (rows and columns of an image walked as one) has gaps
 dim made of [H, W] lies at ``i * stride + (i floordiv W) * gap``. Tiles are written row by row.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """The scf.forall over chunks or workgroups, under construction."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from xcc._mlir import Block, Operation, Value, ir

@@ -1,5 +1,7 @@
 """Results that are a part of a larger buffer: tiles go to an offset of it, and what is around is left as it is."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from xcc import symbolic

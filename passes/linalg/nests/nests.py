@@ -1,5 +1,7 @@
 """The loops around the tiles of a kernel's results."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

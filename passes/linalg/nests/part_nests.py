@@ -1,5 +1,7 @@
 """The loops around the parts of reductions: what they leave is merged by a later nest."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Value

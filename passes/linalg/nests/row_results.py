@@ -3,6 +3,8 @@
 They are stored in the nest of the rows, where what they are made of is at hand, by the thread that has the row.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from xcc import symbolic

@@ -10,6 +10,8 @@ out to the workers in runs of equal length; a run lies in two tiles at most. The
 so that results do not depend on timing. The workspace is a buffer of its own, behind the outputs (``xcc.scratch``).
 """
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Attribute, Type, Value, ir, scf_d, vector_d
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V

@@ -9,6 +9,8 @@
 Matrix registers cannot do anything but multiply; their tiles pass through memory anyway.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

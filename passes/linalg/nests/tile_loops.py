@@ -1,5 +1,7 @@
 """Loops over the tiles along one dim, and what is left behind the last whole tile."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import gcd
 from typing import Any

@@ -3,6 +3,8 @@
 Reductions that are cut in parts have nests of their own ahead of those that need their results.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 from typing import Any

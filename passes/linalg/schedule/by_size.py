@@ -11,6 +11,8 @@
 become kernels of the gpu.module of ``xcc.of``.
 """
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Operation, ir
 from xcc.passes.linalg.schedule.schedule import Schedule

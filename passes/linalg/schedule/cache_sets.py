@@ -1,5 +1,7 @@
 """Which lines of memory share a set of the L1 cache: those that lie a multiple of 4 KiB apart, in all chips we know."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from itertools import product
 from math import prod

@@ -5,6 +5,8 @@ wished for, and writes an attribute: of the ``linalg.generic`` that it concerns,
 the loops around the results. `tile` reads these alone: what is not there it leaves out.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 

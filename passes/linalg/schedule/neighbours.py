@@ -1,5 +1,7 @@
 """Schedules near a given one: what the tuner tries."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

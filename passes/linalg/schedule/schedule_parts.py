@@ -1,5 +1,7 @@
 """What of a schedule only some targets have (`cpu`, `gpu` of schedule.py here), and records as attributes."""
 
+from __future__ import annotations
+
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 

@@ -5,6 +5,8 @@ from one layout to another. So a strategy estimates, and where the code generato
 schedule is tried.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from xcc.passes.linalg.schedule.schedule import Schedule

@@ -1,5 +1,7 @@
 """Arithmetic that targets lack, by what they have; the same for scalars and tiles."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

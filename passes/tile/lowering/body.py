@@ -1,5 +1,7 @@
 """The operations of a tile program, one after the other, as block-level vector code."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The kernel that a tile program becomes: its arguments, its symbols and the loop over the grid."""
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Block, Operation, Type, Value, arith_d, ir
 from xcc.dialects.tile.program import SMALL, Parameter, Symbol, grid_of, parameters_of, symbols_of

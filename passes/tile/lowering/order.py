@@ -3,6 +3,8 @@
 A barrier stands between a write and what reads or writes that buffer later, and between a read and a later write of
 other elements. Buffers are told apart by the argument that they are. """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

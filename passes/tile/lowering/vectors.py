@@ -1,5 +1,7 @@
 """Building blocks of block-level vector code."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """Which block values are computed where they are needed, and which are kept in memory."""
 
+from __future__ import annotations
+
 from math import prod
 
 from xcc._mlir import Block, Operation, Value, ir

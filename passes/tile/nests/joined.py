@@ -1,5 +1,7 @@
 """Kept values that need no loops of their own: a reduction's loops, which walk their elements once, keep them."""
 
+from __future__ import annotations
+
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.passes.tile.nests.choice import is_lazy, kept, roots, unit_reshape, writes

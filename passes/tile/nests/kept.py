@@ -1,5 +1,7 @@
 """Block values in memory, and reads of neighbours that lie apart."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 from typing import Any

@@ -1,5 +1,7 @@
 """What says where the elements of a block value come from, and how that changes from instance to instance."""
 
+from __future__ import annotations
+
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.values import is_vector
 from xcc.passes.tile.nests.choice import WRITES, is_lazy

@@ -1,6 +1,8 @@
 """Loops over the places of a block value, the innermost cut in two: whole pieces, which need no mask, and the rest. A
 few pieces in a loop are made one by one, so that what is the same for all its turns is computed ahead of it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

@@ -1,5 +1,7 @@
 """A program of block values as one of loops over machine vectors: the walk over its operations."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod

@@ -1,5 +1,7 @@
 """Functions that are made of others in the same way for f32 and f64: sines, hyperbolic ones, their inverses, atan2."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,6 +5,8 @@ erf(x) / x on [0, 1] and of erfc(x) * exp(x^2) * (x + 3) over (x - 3) / (x + 3) 
 (high, low).
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import ir

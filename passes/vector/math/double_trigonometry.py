@@ -4,6 +4,8 @@ Sources: the polynomials and the reductions of inverses are fdlibm's; x modulo p
 reduction for trigonometric functions", 1983.
 """
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
 from functools import cache

@@ -6,6 +6,8 @@ Sources: the reductions and minimax polynomials are those of fdlibm (log), Cephe
 N. Juffa's published single-precision erf; the rest follows from these.
 """
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import ir

@@ -10,6 +10,8 @@ once. 22 instructions, all but two on the multiply-add units, in place of some 6
 look up one of 16 numbers a lane take a shorter polynomial of tables (gelu_table.py).
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -8,6 +8,8 @@ Errors, in f32: at most 2.4e-7 absolute and 2 units in the last place for x > -1
 units and 6 lookups, in place of 22.
 """
 
+from __future__ import annotations
+
 from xcc.passes.shared.lanes import Lanes
 
 END, SCALE = 6.0, 2.5

@@ -1,5 +1,7 @@
 """Sines, tangents and their inverses in f32 as lane code (see elementary.py for errors and sources)."""
 
+from __future__ import annotations
+
 import math
 
 from xcc._mlir import ir

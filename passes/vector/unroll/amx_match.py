@@ -1,5 +1,7 @@
 """Which contractions of a chunk fit AMX's tile registers, decoded for passes/vector/amx_tiles.py."""
 
+from __future__ import annotations
+
 import itertools
 from dataclasses import dataclass, field
 from typing import Any

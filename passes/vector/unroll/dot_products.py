@@ -1,5 +1,7 @@
 """Dot product instructions: each lane of an accumulator gets the sum of a group of products of narrow elements."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

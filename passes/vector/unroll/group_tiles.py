@@ -4,6 +4,8 @@ A grouped tile of shape (a, b, g) gives, for outer coordinates, either one group
 groups of neighbouring coordinates of b, one a lane: what its memory holds in one piece is one load.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

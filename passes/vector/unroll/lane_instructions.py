@@ -1,6 +1,8 @@
 """Instructions of AVX-512 on lanes: numbers looked up in a table of 16 in a register (vpermps), and x * 2**n (vscalef),
 rounded once, subnormal results included."""
 
+from __future__ import annotations
+
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.lanes import LOOKUP, SCALE, Lanes
 from xcc.passes.shared.values import op, scalar_attr, splat_constant, vec

@@ -5,6 +5,8 @@ dimension is cut into pieces of `lanes` elements, the last one possibly shorter.
 one lane.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache

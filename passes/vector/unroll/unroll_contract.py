@@ -1,5 +1,7 @@
 """unroll-vectors, sums: contract as broadcast and fused multiply-add with the accumulators in registers; reductions."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -5,6 +5,8 @@ dimension runs along it, the tile is read in memory order and transposed in regi
 their addresses are clamped to element 0 where the mask is off, so no access leaves the buffer.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

@@ -1,5 +1,7 @@
 """unroll-vectors, data movement: broadcast, shape_cast, transpose, extract and insert."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

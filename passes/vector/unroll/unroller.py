@@ -3,6 +3,8 @@
 The work is one walk in program order; an old op stays until the end.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """arg_reduce as two reductions: the best value of a row, then the first or last place that has it."""
 
+from __future__ import annotations
+
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs

@@ -1,5 +1,7 @@
 """attention, rotary and gelu."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -5,6 +5,8 @@ As many kernels the scores and their gradients are values in memory, which both 
 FlashAttention-2, arXiv:2307.08691, algorithm 2, without its atomic sums).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from xcc._mlir import Value

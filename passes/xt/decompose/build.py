@@ -1,5 +1,7 @@
 """Small builders that the decompositions share."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any, SupportsFloat
 

@@ -3,6 +3,8 @@
 The transposes around fuse with what makes the operand and what reads the result.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs

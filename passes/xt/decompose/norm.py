@@ -1,5 +1,7 @@
 """softmax, log_softmax, layer_norm, rms_norm, group_norm and lrn."""
 
+from __future__ import annotations
+
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs

@@ -1,5 +1,7 @@
 """quantize, dequantize and dynamic_quantize."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from xcc._mlir import Value

@@ -1,5 +1,7 @@
 """Philox 4x32-10 as integer arithmetic in ui64 on the element's position; the key may be a value of the run."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -3,6 +3,8 @@
 Narrow floats are operands of products and results; gates and states between the steps are f32.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

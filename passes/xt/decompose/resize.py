@@ -1,5 +1,7 @@
 """resize as one gather of taps a dim and a weighted sum; nearest is a gather alone."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import reduce
 from typing import Any

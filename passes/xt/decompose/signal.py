@@ -1,5 +1,7 @@
 """dft as a product with the matrix of roots of unity."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc.dialects import xt

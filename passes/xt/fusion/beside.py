@@ -6,6 +6,8 @@ that a run counts depends on the kernel that counts it. Two kernels of one level
 however many of a level are put together, dependences still go up.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from xcc import symbolic

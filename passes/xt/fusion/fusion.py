@@ -9,6 +9,8 @@
 4. A cheap producer with several consumers is copied into each of them when that moves fewer bytes than storing it.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 
 from xcc.passes.xt.fusion.fusion_cost import ByCost, Estimated

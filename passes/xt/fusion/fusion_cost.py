@@ -1,5 +1,7 @@
 """Whether kernels cost less together than apart: by what each is estimated to cost, and by the bytes of copies."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence, Set
 
 from xcc.dialects import xt

@@ -5,6 +5,8 @@ space, and for groups around reductions by `rows`, the part of it that is left w
 are compared without dims of size 1, which reshapes inside a kernel may add or drop.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 

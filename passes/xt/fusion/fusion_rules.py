@@ -1,5 +1,7 @@
 """When two groups of ops may become one kernel."""
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc.dialects import xt
 from xcc.passes.xt.fusion.fusion_cost import ByCost, FusionCost

@@ -1,5 +1,7 @@
 """What the kernels of a module are and what they move: the numbers behind ``xcc -v``."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

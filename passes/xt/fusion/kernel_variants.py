@@ -1,5 +1,7 @@
 """Kernels that are another one but for what they return, and the dispatches of them (stage ``kernels``)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from xcc._mlir import Module, Operation, Type, Value, ir

@@ -1,5 +1,7 @@
 """Along which dim of an operand the vectors of an op's result go: neighbours in memory, a stride apart, or anywhere."""
 
+from __future__ import annotations
+
 from xcc.dialects import xt
 from xcc.passes.xt.fusion.fusion_group import is_pointwise
 from xcc.passes.xt.graph.op_graph import Node

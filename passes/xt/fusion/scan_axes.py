@@ -7,6 +7,8 @@ becomes
 A slice along the first dim is contiguous, so the host program passes it to kernels as a view.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Operation, ir
 from xcc.dialects import xt
 

@@ -7,6 +7,8 @@ asks whether the kernel, as it is compiled, reads each element before it writes 
 ``xcc.driver.shared_buffers`` answers for the compiled kernel, and the pass ``place-results`` lets the two share memory.
 """
 
+from __future__ import annotations
+
 from xcc._mlir import Module, ir
 from xcc.dialects import xt
 from xcc.passes.xt.graph.load_time import view_root

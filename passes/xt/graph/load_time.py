@@ -5,6 +5,8 @@ as it was and made larger by a kernel of the program's setup; but nothing of wid
 weights in few bits wants them so in memory.
 """
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value, maker
 from xcc.dialects import xt

@@ -1,5 +1,7 @@
 """What the patterns on dataflow share: reading values, and saying why a pattern did not apply."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

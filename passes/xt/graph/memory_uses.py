@@ -1,5 +1,7 @@
 """Which ops of a block read the memory of a value: the value itself, or what views show of it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from xcc._mlir import Block, Operation, Value, maker

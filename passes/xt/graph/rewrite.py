@@ -6,6 +6,8 @@ leaves without uses stays until ``erase_dead`` behind the walk. Maps from values
 before anything in them is erased: what is built next may get the same address.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -6,6 +6,8 @@ Elements outside are neutral, so a window without them gives the same. One that 
 rows are read in vectors.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

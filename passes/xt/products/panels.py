@@ -1,5 +1,7 @@
 """Panels: the columns of a matrix in groups of one width, each row after row."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

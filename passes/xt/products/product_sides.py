@@ -1,5 +1,7 @@
 """Other sides for a matrix product: what a transpose or a scale of channels was made of."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Operation, Value, ir

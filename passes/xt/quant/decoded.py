@@ -6,6 +6,8 @@
 broadcast has dims of 1 where it is, and a scale of blocks is ``stretch``ed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Bytes between the layers of a quantised model: they move as bytes, and change their sign where they are made."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from xcc._mlir import Operation, Value

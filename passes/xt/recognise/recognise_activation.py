@@ -1,5 +1,7 @@
 """Gelu and sigmoid, as exporters spell them out."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Attention, as exporters spell it out: dot_general, scale, mask, softmax, dot_general."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What a mask of attention says: nothing, that keys above a diagonal are hidden, or anything else."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Softmax, rms norm and layer norm, as exporters spell them out."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Operation, Value

@@ -1,5 +1,7 @@
 """The batch of a model whose ranks have a part each: a symbolic one becomes as many times what a rank has."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from xcc import symbolic

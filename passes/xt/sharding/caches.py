@@ -6,6 +6,8 @@ and values that grow.
 Both lie alike, so that a rank's output is what its next run is given.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Operation

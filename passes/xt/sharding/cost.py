@@ -1,5 +1,7 @@
 """Seconds: of an op on one rank, and of moving a value between placements, by latency and bandwidth of the links."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, log2, prod

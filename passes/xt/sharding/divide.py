@@ -1,5 +1,7 @@
 """Makes the program of one rank of a block, as it was chosen."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What is given of a function that is divided, and what values cost that are made of weights and constants alone."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf

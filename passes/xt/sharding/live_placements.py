@@ -1,5 +1,7 @@
 """Which placements live values have, as bits of one number: two states that have the same are equal numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from xcc.passes.xt.sharding.placement import Placement

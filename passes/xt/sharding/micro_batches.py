@@ -7,6 +7,8 @@ batch stays whole. Reference: Huang et al., "GPipe: Efficient Training of Giant 
 Parallelism" (arXiv 1811.06965).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

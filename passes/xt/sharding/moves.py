@@ -1,5 +1,7 @@
 """Builds what brings a value from one placement to another, on the rank at one place of the axis."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

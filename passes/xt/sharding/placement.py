@@ -7,6 +7,8 @@
 - *partial*: each rank has an array of the value's shape, and their sum (or max, ...) is the value.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

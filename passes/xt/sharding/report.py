@@ -1,5 +1,7 @@
 """What was decided, for people: the collectives, where and how many bytes, and the weights that a rank holds."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

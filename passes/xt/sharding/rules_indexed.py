@@ -1,5 +1,7 @@
 """Ops that read or write at places that are data: dims that are not indexed are shared, and those of the indices."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Strategy, rule

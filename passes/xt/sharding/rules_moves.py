@@ -1,5 +1,7 @@
 """Ops that move elements to places known when a model is compiled, and sources."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Ops that work element by element, with numpy's broadcasting; and those that ranks do together along another axis."""
 
+from __future__ import annotations
+
 from xcc.dialects.xt.types import is_float
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, rule
 

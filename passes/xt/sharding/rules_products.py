@@ -1,5 +1,7 @@
 """Products, convolutions, attention and recurrent layers."""
 
+from __future__ import annotations
+
 from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, Strategy, rule
 from xcc.passes.xt.sharding.placement import exact

@@ -1,5 +1,7 @@
 """Reductions, sorts, norms and windows: what runs over one axis, or some, is shared along the others."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc.dialects.xt.resize import resized

@@ -4,6 +4,8 @@ What one op can do with a dim, its neighbours' rules carry on, forwards and back
 product knows of the three segments in which a slice far behind it wants its columns.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

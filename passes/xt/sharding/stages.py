@@ -8,6 +8,8 @@ does not look at what it gets. Of a batch in parts (micro_batches.py) each has t
 stage sends on what it has made of one part before it begins the next.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate

@@ -1,5 +1,7 @@
 """What the user said of where inputs, outputs and weights lie: ``h.*.weight=tp:0``, ``wpe=whole``."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 

@@ -1,5 +1,7 @@
 """Sizes that GPUs count in 32 bits: what is known is compared when a model is compiled, the rest before a run."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from xcc._mlir import Module, ir

@@ -8,6 +8,8 @@ inputs, of ops that always run, are listed on the module and compared before a r
 stands in front of the ops that rely on them: those in branches and loops, and those whose sizes an op computes.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Sequence
 

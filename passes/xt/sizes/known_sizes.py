@@ -6,6 +6,8 @@ What a kernel relies on is checked before it runs (passes/xt/sizes/equal_dims.py
 beside 33 would have two types for one loop, which upstream's canonicalisation brings together by casts.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Builds the linalg body of one kernel: what converters use to read values and to emit generics."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

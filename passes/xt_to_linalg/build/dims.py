@@ -1,5 +1,7 @@
 """Symbolic dimensions as `index` SSA values over a kernel's symbol arguments."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Operation, Value, arith_d, ir

@@ -1,5 +1,7 @@
 """The table of converters: one function for each primitive op, registered by a decorator."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

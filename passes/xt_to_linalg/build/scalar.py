@@ -1,5 +1,7 @@
 """Scalar code of elementwise ops whose plain machine form would trap, be undefined, or differ from the definition."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Type, Value, arith_d, ir, math_d

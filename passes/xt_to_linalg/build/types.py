@@ -1,5 +1,7 @@
 """Element types: what linalg sees of an xt element type, accumulators, scalar constants, neutral values."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

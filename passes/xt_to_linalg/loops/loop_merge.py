@@ -1,5 +1,7 @@
 """Loop kernel of sorts by merging, an iteration an element: merge_runs. Keys are signed integers."""
 
+from __future__ import annotations
+
 from xcc._mlir import Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import to_i32

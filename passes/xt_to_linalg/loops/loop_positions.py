@@ -1,5 +1,7 @@
 """Loop kernels of scatters on GPUs: last_writers, segment_starts, combine_segments."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Value, arith_d, memref_d

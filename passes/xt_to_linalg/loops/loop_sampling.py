@@ -1,5 +1,7 @@
 """Loop kernels that read images at computed places: roi_align, deform_conv, col2im; each output element on its own."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,7 @@
 """Loop kernels that walk one axis or one window: cumulative, max_pool_with_indices."""
 
+from __future__ import annotations
+
 from xcc import symbolic
 from xcc._mlir import Type, Value, arith_d, math_d, memref_d
 from xcc.passes.xt_to_linalg.build import scalar

@@ -5,6 +5,8 @@ Where iterations are threads, the places that are written are cut into ranges: a
 takes those of its own range, so that the result is the same however threads run, and equal positions keep their order.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

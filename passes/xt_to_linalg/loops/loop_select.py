@@ -4,6 +4,8 @@ The new symbol's value is the last output, memref<1xi64>. Each result whose dims
 its upper bound; its elements are laid out row-major for the actual size.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from xcc._mlir import Type, Value, arith_d

@@ -1,5 +1,7 @@
 """Convolutions: an explicit padded producer, then one contraction whose input map is the window (implicit im2col)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Pointwise ops: one parallel generic each, operands read with numpy broadcasting."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Movement ops whose positions are data: gathers, slices at computed starts, concatenation."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Contractions: loops are batch, lhs free, rhs free, then the contracted dims; narrow floats accumulate in f32."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

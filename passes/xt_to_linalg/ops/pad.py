@@ -4,6 +4,8 @@ A pad marked ``xcc.stored`` that is only a result of its kernel is a ``tensor.pa
 offset, and zeros around them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

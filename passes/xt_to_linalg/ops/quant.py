@@ -1,5 +1,7 @@
 """Requantisation of f32 numbers that are finite to narrow integers; narrow numbers out of bytes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from xcc._mlir import Value, arith_d, ir, math_d

@@ -1,5 +1,7 @@
 """Reductions over axes: a generic with reduction loops; kept unit dims exist only in the result's view."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from xcc._mlir import Type, Value

@@ -1,5 +1,7 @@
 """grid_sample: reads at positions that are data, weighted; all taps of an element in one body."""
 
+from __future__ import annotations
+
 import itertools
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Movement ops with affine access: they change the view of their operand and emit nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

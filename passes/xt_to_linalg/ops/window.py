@@ -1,5 +1,7 @@
 """Reductions over sliding windows."""
 
+from __future__ import annotations
+
 from xcc._mlir import Value
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.builder import Builder

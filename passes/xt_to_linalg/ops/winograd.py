@@ -8,6 +8,8 @@ The sums over constants are unrolled, and most of their elements are 0, 1 or -1:
 numbers (no NaN, no infinity), so that these cost nothing or one addition.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -12,6 +12,8 @@ memory and combines the updates there.
 Columns lie along the last dim, or along the first where that has none.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

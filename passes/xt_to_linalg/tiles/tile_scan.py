@@ -8,6 +8,8 @@
 Rows longer than a tile are walked in a loop that carries the totals.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

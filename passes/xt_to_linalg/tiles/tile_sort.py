@@ -10,6 +10,8 @@ A key is an integer of the same order, so that a key and its place are one numbe
 equal: the sort is stable. The sign of a zero, which does not count, lies behind the place.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
