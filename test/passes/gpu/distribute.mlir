@@ -137,8 +137,8 @@ func.func @streamed(%a: memref<64x16xf16>, %b: memref<16x64xf16>, %r: memref<64x
 // CHECK-LABEL: gpu.func @all_or_none(
 // CHECK: %[[P:.*]] = arith.cmpi ult, %block_id_x
 // CHECK: %[[C:.*]] = arith.cmpi slt, %{{.*}}, %c256
-// CHECK: %[[M:.*]] = arith.andi %[[P]], %[[C]] : i1
 // CHECK: %[[D:.*]] = arith.cmpi slt, %{{.*}}, %c256
+// CHECK: %[[M:.*]] = arith.andi %[[P]], %[[C]] : i1
 // CHECK: %[[N:.*]] = arith.andi %[[P]], %[[D]] : i1
 // CHECK-NOT: arith.cmpi
 // CHECK: scf.if %[[M]]
