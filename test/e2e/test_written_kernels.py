@@ -136,7 +136,7 @@ def test_steps_that_the_run_knows(chip: str) -> None:
                                             "M": 64, "N": 128, "K": 64, "GROUP": 2}, {"c": np.where(c > 0, c, c / 2)})
 
     config = {"persistent": 2, "stages": 4} if chip == "sm_90a" else {}
-    program, _ = program_of(case(64), (CUDA, 0), config)
+    program, _ = program_of(case(72), (CUDA, 0), config)
     made = tile.compile(program, "nvptx" if chip.startswith("sm") else "amdgcn", chip, keep=("plan", "gpu"), emit=False)
     assert all(word in made.stages["plan"] for word in PLANS[chip])
     for terms in STEPS:
