@@ -90,6 +90,13 @@ def _step(size: Dim) -> int:
     return LONG_LANES if isinstance(size, int) else LOOP_LANES
 
 
+def _walked(op: Op) -> bool:
+    """Whether a row has a known length that registers do not keep."""
+    inner = _contiguous_loop(op)
+    size = op.loops[inner] if inner is not None and op.reduction[inner] else 0
+    return isinstance(size, int) and size > ROW_IN_REGISTERS
+
+
 def _threads(elements: int, chip: Chip, most: int = 256) -> int:
     """Threads for a tile: about 8 elements each, whole warps."""
     return max(chip.warp, min(most, chip.max_threads, pow2_above(max(1, elements // 8))))
@@ -131,7 +138,7 @@ def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[li
         room //= vector[d]
     if rows >= warps:
         return block, vector, warps * chip.warp
-    if any(isinstance(n, int) and n > ROW_IN_REGISTERS for o in reductions for n, r in zip(o.loops, o.reduction) if r):
+    if any(map(_walked, reductions)):
         return block, vector, min(LONG_THREADS, chip.max_threads)
     return block, vector, _threads(rows * row // (2 if row > 2 * WARP_ROW else 1), chip, 512)
 
