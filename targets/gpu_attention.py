@@ -103,7 +103,8 @@ def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip
     """Queries of a tile, keys of a step and stages where a warp keeps its rows to itself through both products.
 
     Many rows share what is read of keys and values; many keys make the rescaling of the results rare. Instructions of
-    warpgroups do without the former where features are few: two workgroups of a core then take turns with its units.
+    warpgroups do without the former where features are few, and without the latter where a core has several
+    workgroups: they then take turns with its units.
     """
     groups = chip.warpgroup_products
     rows = max(WARP_ROWS, min(ROWS if groups and features <= 64 else MOST_ROWS, queries))
@@ -113,7 +114,8 @@ def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip
     kept = 0
     if groups or held > FEW_REGISTERS:              # queries in shared memory
         held, kept = held - features // 4, 2 * rows * features
-    keys = max(16, min(KEYS if groups and rows <= ROWS else MOST_KEYS, length))
+    several = features > 64 or -(-queries // rows) * others > 2 * chip.cores
+    keys = max(16, min(KEYS if groups and rows <= ROWS and several else MOST_KEYS, length))
     most = 2 if groups else 3
 
     def room(stages: int) -> bool:
