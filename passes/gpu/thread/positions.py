@@ -107,7 +107,10 @@ def _below(k: KernelBuilder, layout: Layout, dim: int, run: int, bound: Value) -
 
 
 def _apart(k: KernelBuilder, layout: Layout, dim: int) -> Value | None:
-    """The thread's part of coordinate `dim`, where a register's is added to it; None where there is none."""
+    """The thread's part of coordinate `dim`, where a register's is added to it; None where there is none, and on chips
+    whose kernels keep products' operands in registers: attention's gradients spilled there."""
+    if not k.chip.warpgroup_products:
+        return None
     moving = _bits(layout, dim, "lane") | _bits(layout, dim, "warp")
     return None if moving & _bits(layout, dim, "register") else k.code.part(layout, dim)
 
@@ -151,8 +154,8 @@ def compared(k: KernelBuilder, op: Operation) -> bool:
         k.values[op.results[0]] = from_registers([tests[layout.at(register=r)[dim] // run]
                                                   for r in range(layout.registers)])
         return True
-    part = _apart(k, layout, dim)
-    if part is None:
+    part, places = _apart(k, layout, dim), [layout.at(register=r)[dim] for r in range(layout.registers)]
+    if part is None or len(set(places)) ** 2 < layout.registers:     # the other side has more that differ
         return False
     other = k.get(op.operands[1])
     kind = ir.VectorType(other.type)
@@ -160,8 +163,8 @@ def compared(k: KernelBuilder, op: Operation) -> bool:
     if not isinstance(kind.element_type, ir.IndexType):
         first = arith_d.index_cast(kind.element_type, first)
     limit = arith_d.subi(other, vector_d.broadcast(kind, first))
-    places = [ir.IntegerAttr.get(kind.element_type, layout.at(register=r)[dim]) for r in range(layout.registers)]
-    numbers = arith_d.constant(kind, ir.DenseElementsAttr.get(places, kind))
+    numbers = arith_d.constant(kind, ir.DenseElementsAttr.get(
+        [ir.IntegerAttr.get(kind.element_type, n) for n in places], kind))
     k.values[op.results[0]] = arith_d.cmpi(ir.IntegerAttr(op.attributes["predicate"]).value, numbers, limit)
     return True
 
