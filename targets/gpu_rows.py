@@ -7,6 +7,7 @@ a block a row; longer rows are walked in a loop. Columns are reduced by the thre
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
@@ -23,6 +24,7 @@ POINTWISE_TILE = 1024
 COLUMN_TILE = 16384         # elements of a step of a column reduction
 COLUMN_BYTES = (128, 64, 32)    # of neighbours in it: the most that leave work for nearly all cores, at least a sector
 LOOP_LANES = 1024
+LONG_LANES, LONG_THREADS = 8192, 1024   # of a step of a longer row; so few rows are under way that L2 keeps them
 TRANSPOSE_BYTES = 128       # of a row of a transposed tile, on both sides; twice that of what is read
 TRANSPOSE_TILES = 8         # where a core has as many tiles: 8192x4096 f16 on an H100 50.7 -> 49.5 us
 UNROLL = 16                 # steps of a window or of few parts that are written out, so that their loads overlap
@@ -79,8 +81,20 @@ def row_lanes(op: Op) -> tuple[int, ...]:
         elif isinstance(size, int) and size <= ROW_IN_REGISTERS:
             out.append(pow2_above(size))
         else:
-            out.append(LOOP_LANES)
+            out.append(_step(size))
     return tuple(out)
+
+
+def _step(size: Dim) -> int:
+    """Elements of a step along a row that registers do not keep."""
+    return LONG_LANES if isinstance(size, int) else LOOP_LANES
+
+
+def _walked(op: Op) -> bool:
+    """Whether a row has a known length that registers do not keep."""
+    inner = _contiguous_loop(op)
+    size = op.loops[inner] if inner is not None and op.reduction[inner] else 0
+    return isinstance(size, int) and size > ROW_IN_REGISTERS
 
 
 def _threads(elements: int, chip: Chip, most: int = 256) -> int:
@@ -109,7 +123,7 @@ def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[li
     size = dims[last]
     outer = list(range(len(dims)))
     if not reduced_to_main(place, reductions):
-        vector[last] = pow2_above(size) if isinstance(size, int) and size <= ROW_IN_REGISTERS else LOOP_LANES
+        vector[last] = pow2_above(size) if isinstance(size, int) and size <= ROW_IN_REGISTERS else _step(size)
         block[last] = 0     # one block walks the whole row: its reductions are shared by all of it
         row = max(row, vector[last])
         outer.pop()
@@ -124,6 +138,8 @@ def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[li
         room //= vector[d]
     if rows >= warps:
         return block, vector, warps * chip.warp
+    if any(map(_walked, reductions)):
+        return block, vector, min(LONG_THREADS, chip.max_threads)
     return block, vector, _threads(rows * row // (2 if row > 2 * WARP_ROW else 1), chip, 512)
 
 
@@ -218,17 +234,13 @@ def _pointwise(place: Domain, windows: bool, chip: Chip) -> tuple[list[int], lis
         for d in (across, last):        # the other side is short
             tile[d] = max(tile[d], min(POINTWISE_TILE // (tile[last] * tile[across] // tile[d]),
                                        pow2_above(estimate(dims[d]))))
-    else:
-        if len(dims) > 1 and not windows:
-            tile[last] = _along(estimate(dims[last]), tile[last])
-        room = max(1, POINTWISE_TILE // tile[last])
-        for d in range(last - 1, -1, -1):
-            tile[d] = min(room, pow2_above(estimate(dims[d])))
-            room //= tile[d]
-    count = 1
-    for n in tile:
-        count *= n
-    return tile, tile, _threads(count, chip)
+    elif len(dims) > 1 and not windows:
+        tile[last] = _along(estimate(dims[last]), tile[last])
+    room = max(1, POINTWISE_TILE // prod(tile))
+    for d in (d for d in range(last - 1, -1, -1) if tile[d] == 1):
+        tile[d] = min(room, pow2_above(estimate(dims[d])))
+        room //= tile[d]
+    return tile, tile, _threads(prod(tile), chip)
 
 
 def _along(size: int, least: int) -> int:

@@ -94,9 +94,6 @@ class Nest:
         """Where the chunk that begins at `low` of dim d begins and ends; None: a whole block further on. `end`: of the
         chunk's part of the dim, which begins at any tile."""
         size, step, b = self.dims[d], self.schedule.block[d], self.b
-        if d == self.schedule.gpu.descending:
-            last = b.sub(b.dim(symbolic.ceildiv(size, step)), b.int(1))
-            low = b.sub(b.mul(last, b.int(step)), low)
         b.multiples[low] = step if end is None else self.schedule.vector[d]
         if isinstance(size, int) and size % step == 0 and end is None:
             return low, None
