@@ -40,6 +40,8 @@ def fuse(graph: Graph, rules: FusionRules, *, explain: bool = False) -> Fusion:
     """The kernels of `graph`; with `explain`, also why each pair of dependent kernels was not made one."""
     f = _Fuser(graph, rules)
     f.epilogues()
+    if rules.limits.launch:
+        f.columns()
     f.rows()
     f.reduced_products()
     f.retreat()
@@ -161,6 +163,20 @@ class _Fuser:
                 for p in self._producers_of(g):
                     if p.kind == "contract" and self._join(p, g):
                         break
+
+    def columns(self) -> None:
+        """Joins reductions of the same columns that do not need each other."""
+        groups = [g for g in self.groups() if g.kind == "reduce" and not g.trailing]
+        for at, p in enumerate(groups):
+            for n, c in enumerate(groups[at + 1:], at + 1):
+                merged = self.rules.columns(p, c)
+                if not isinstance(merged, str) and not self._needs_other(p, c) and not self._needs_other(c, p):
+                    self.group_of.update(dict.fromkeys(merged.indices, merged))
+                    groups[n] = p = merged
+
+    def _needs_other(self, p: FusionGroup, c: FusionGroup) -> bool:
+        """Whether `c` needs a result of `p`."""
+        return any(u.index in c.indices for n in p.nodes for u in n.users) or reaches(self.graph, self.group_of, p, c)
 
     def _producers_of(self, g: FusionGroup) -> list[FusionGroup]:
         """The groups that `g` reads."""

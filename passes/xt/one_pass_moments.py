@@ -1,0 +1,97 @@
+"""Mean and squared distances from it by one pass over columns, with the accuracy of two.
+
+    %m = mean of %x over rows                    %s = a row in the middle of each part of %x
+    %q = sum of (%x - %m)^2 over rows     ->     %a, %b = sums of %x - %s and of its square over the part's rows
+                                                 %m, %q = those of all parts, from each part's mean and squares
+
+Columns do not stay in registers, so that the second sum would read them again. Of a part of n rows the mean is
+s + a / n, and the squared distances from that are b - a^2 / n (shifted data); parts are combined by the formula of
+Chan, Golub and LeVeque, their means shifted in turn. What is lost is bounded, wherever the mean lies, as the distance
+of s, one of the rows, is a part of the sum: b is at most n times as much more. Parts are of `ROWS` rows at most, so
+that at worst, s being far from all others, the error is that of a sum of as many terms, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xcc._mlir import Module, Operation, Value
+from xcc.dialects import xt
+from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.cut_reductions import columns_of, parts_of, reshaped
+from xcc.passes.xt.decompose.build import const, take, total
+from xcc.passes.xt.graph.match import dims_of, dtype_of, mean_of, positive
+from xcc.passes.xt.graph.rewrite import rewrite
+
+ROWS = 1024
+LEAST = 256     # rows that are worth a second kernel
+
+
+@register_pass
+class OnePassMoments(Pass):
+    """Computes the mean of columns and the sum of squared distances from it in one loop."""
+
+    def run(self, module: Module, ctx: PassContext) -> None:
+        cores = ctx.chip.cores
+        rewrite(module, {name: lambda op: _mean(op, cores) for name in ("mul", "div")})
+
+
+def _mean(op: Operation, cores: int) -> Value | None:
+    """The mean that `op` gives, where squared distances from it are summed, which what it gives replaces as well."""
+    mean = op.results[0]
+    found = mean_of(mean)
+    if found is None or dtype_of(mean) != "f32":
+        return None
+    x, axes = found
+    sums = _squares(x, mean, axes)
+    columns = columns_of(x, axes)
+    if not sums or columns is None or columns[2] == 1 or columns[1] < LEAST:
+        return None
+    lead, n, tail = columns
+    least = max(parts_of(columns, cores), -(-n // ROWS))
+    parts = next((p for p in range(least, 2 * least) if n % p == 0), 0)
+    if not parts:
+        return None
+    means, squares = _shifted(reshaped(x, (lead, parts, n // parts, tail)), None, 2)
+    if parts > 1:
+        means, squares = _shifted(means, squares, 1, n // parts)
+    for s in sums:
+        s.results[0].replace_all_uses_with(xt.reshape(squares, shape=dims_of(s.results[0])))
+    return xt.reshape(means, shape=dims_of(mean))
+
+
+def _shifted(x: Value, squares: Value | None, axis: int, weight: int = 1) -> tuple[Value, Value]:
+    """The means of `x` over `axis`, and the sums of squared distances from them, both with a dim of 1 there.
+
+    Where `x` has the means of parts of `weight` elements, `squares` has their sums of squared distances.
+    """
+    n = dims_of(x)[axis]
+    assert isinstance(n, int)
+    near = take(x, axis, n // 2, n // 2 + 1)
+    difference = xt.sub(x, near)
+    distance = xt.mul(difference, difference)
+    if squares is not None:
+        distance = xt.add(squares, xt.mul(distance, const(weight, x)))
+    a, b = total(difference, (axis,)), total(distance, (axis,))
+    rest = xt.sub(b, xt.mul(xt.mul(a, a), const(weight / n, x)))
+    return xt.add(near, xt.mul(a, const(1 / n, x))), xt.maximum(rest, const(0, x))
+
+
+def _squares(x: Value, mean: Value, axes: Sequence[int]) -> list[Operation]:
+    """The sums over `axes` of (x - mean)^2."""
+    means = [mean, *(r.results[0] for r in _users(mean, "reshape") if _ends_alike(r.results[0], mean))]
+    return [total for m in means for d in _users(m, "sub") if list(d.operands) == [x, m]
+            for p in _users(d.results[0], "mul") if list(p.operands) == [d.results[0]] * 2
+            for total in _users(p.results[0], "reduce")
+            if xt.attrs_of(total).kind == "sum" and positive(xt.attrs_of(total).axes, x) == axes]
+
+
+def _users(value: Value, name: str) -> list[Operation]:
+    return [op for op in dict.fromkeys(u.owner.operation for u in value.uses) if op.name == f"xt.{name}"]
+
+
+def _ends_alike(a: Value, b: Value) -> bool:
+    """Whether the shapes are equal but for leading dims of 1: they are broadcast alike."""
+    one, other = (list(dims_of(v)) for v in (a, b))
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    return longer == [1] * (len(longer) - len(shorter)) + shorter
