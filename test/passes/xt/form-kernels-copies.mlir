@@ -7,8 +7,8 @@
 // CHECK: %[[A:.*]]:2 = "xtv.dispatch"(%arg1, %arg0, %arg2) {kernel = @[[R:.*]], symbols = []}
 // CHECK: "xtv.dispatch"({{.*}}) {kernel = @[[G:.*]], symbols = []}
 // CHECK: func.func private @[[R]](
-// CHECK: "xt.reduce"
 // CHECK: "xt.sub"
+// CHECK: "xt.reduce"
 // CHECK: "xt.mul"
 // CHECK: "xt.reduce"
 // CHECK: func.func private @[[G]](
