@@ -13,6 +13,7 @@ that at worst, s being far from all others, the error is that of a sum of as man
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from xcc._mlir import Module, Operation, Value
@@ -20,11 +21,14 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.cut_reductions import columns_of, parts_of, reshaped
 from xcc.passes.xt.decompose.build import const, take, total
+from xcc.passes.xt.decompose.build import mean as mean_over
 from xcc.passes.xt.graph.match import dims_of, dtype_of, mean_of, positive
 from xcc.passes.xt.graph.rewrite import rewrite
 
 ROWS = 1024
-LEAST = 256     # rows that are worth a second kernel
+LEAST = 256     # rows that are worth a second kernel, elements of a part that lie together
+PART, ROW = 4096, 16384     # the most of those, and of a row that registers hold whole
+MANY = 1 << 20  # elements
 
 
 @register_pass
@@ -44,35 +48,59 @@ def _mean(op: Operation, cores: int) -> Value | None:
         return None
     x, axes = found
     sums = _squares(x, mean, axes)
+    moments = (_of_columns(x, axes, cores) or _of_rows(x, axes)) if sums else None
+    if moments is None:
+        return None
+    for s in sums:
+        s.results[0].replace_all_uses_with(xt.reshape(moments[1], shape=dims_of(s.results[0])))
+    return xt.reshape(moments[0], shape=dims_of(mean))
+
+
+def _of_columns(x: Value, axes: Sequence[int], cores: int) -> tuple[Value, Value] | None:
+    """Means and sums of squared distances over `axes`, behind which lie others, in parts."""
     columns = columns_of(x, axes)
-    if not sums or columns is None or columns[2] == 1 or columns[1] < LEAST:
+    if columns is None or columns[2] == 1 or columns[1] < LEAST:
         return None
     lead, n, tail = columns
     least = max(parts_of(columns, cores), -(-n // ROWS))
     parts = next((p for p in range(least, 2 * least) if n % p == 0), 0)
     if not parts:
         return None
-    means, squares = _shifted(reshaped(x, (lead, parts, n // parts, tail)), None, 2)
-    if parts > 1:
-        means, squares = _shifted(means, squares, 1, n // parts)
-    for s in sums:
-        s.results[0].replace_all_uses_with(xt.reshape(squares, shape=dims_of(s.results[0])))
-    return xt.reshape(means, shape=dims_of(mean))
+    means, squares = _shifted(reshaped(x, (lead, parts, n // parts, tail)), None, (2,))
+    return _shifted(means, squares, (1,), n // parts) if parts > 1 else (means, squares)
 
 
-def _shifted(x: Value, squares: Value | None, axis: int, weight: int = 1) -> tuple[Value, Value]:
-    """The means of `x` over `axis`, and the sums of squared distances from them, both with a dim of 1 there.
+def _of_rows(x: Value, axes: Sequence[int]) -> tuple[Value, Value] | None:
+    """Those over `axes` that end with the last ones: of parts that registers hold, by two passes over these."""
+    sizes = [d for d in dims_of(x) if isinstance(d, int)]
+    kept = max((d for d in range(len(sizes)) if d not in axes and sizes[d] != 1), default=-1) + 1
+    row, others = math.prod(sizes[kept:]), tuple(d for d in axes if d < kept and sizes[d] != 1)
+    if len(sizes) != len(dims_of(x)) or math.prod(sizes) < MANY or not others and row <= ROW:
+        return None
+    part = next((n for n in range(min(row, PART), LEAST - 1, -1) if row % n == 0), 0)
+    if not part:
+        return None
+    y = reshaped(x, (*sizes[:kept], row // part, part))
+    means = mean_over(y, (kept + 1,))
+    difference = xt.sub(y, means)
+    return _shifted(means, total(xt.mul(difference, difference), (kept + 1,)), (*others, kept), part)
+
+
+def _shifted(x: Value, squares: Value | None, axes: Sequence[int], weight: int = 1) -> tuple[Value, Value]:
+    """The means of `x` over `axes`, and the sums of squared distances from them, both with dims of 1 there.
 
     Where `x` has the means of parts of `weight` elements, `squares` has their sums of squared distances.
     """
-    n = dims_of(x)[axis]
-    assert isinstance(n, int)
-    near = take(x, axis, n // 2, n // 2 + 1)
+    n, near = 1, x
+    for axis in axes:
+        size = dims_of(x)[axis]
+        assert isinstance(size, int)
+        n, near = n * size, take(near, axis, size // 2, size // 2 + 1)
     difference = xt.sub(x, near)
     distance = xt.mul(difference, difference)
     if squares is not None:
         distance = xt.add(squares, xt.mul(distance, const(weight, x)))
-    a, b = total(difference, (axis,)), total(distance, (axis,))
+    a, b = total(difference, axes), total(distance, axes)
     rest = xt.sub(b, xt.mul(xt.mul(a, a), const(weight / n, x)))
     return xt.add(near, xt.mul(a, const(1 / n, x))), xt.maximum(rest, const(0, x))
 

@@ -10,17 +10,20 @@ import pytest
 from compiled import behind_poison, build, compiled, on_chip
 
 from xcc.dialects import xt
+from xcc.dialects.xt.interpret import interpret
+from xcc.passes.base import PassContext, parse_pass
 from xcc.passes.xt.decompose.build import convert, mean
+from xcc.targets.nvptx.chip import chips
 
 ROWS, COLUMNS = 2048, 16
 KINDS = ("near", "far", "relu", "padded", "same")
 
 
-def moments(x: Any) -> tuple[Any, Any]:
+def moments(x: Any, axes: tuple[int, ...] = (0,)) -> tuple[Any, Any]:
     wide = convert(x, "f32")
-    center = mean(wide, (0,))
+    center = mean(wide, axes)
     difference = xt.sub(wide, center)
-    return center, mean(xt.mul(difference, difference), (0,))
+    return center, mean(xt.mul(difference, difference), axes)
 
 
 def drawn() -> Any:
@@ -49,3 +52,15 @@ def test_near_double_precision(chip: str, dtype: Any) -> None:
         at = slice(n * COLUMNS, (n + 1) * COLUMNS)
         assert far[0][at].max() < 1e-7, (kind, far[0][at].max())
         assert far[1][at].max() < 5e-5, (kind, far[1][at].max())
+
+
+@pytest.mark.parametrize(("shape", "axes"), [((4, 8, 32768), (0, 2)), ((2, 1024, 512), (1, 2)), ((1 << 20,), (0,))])
+def test_rows_in_parts(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    x = (1000 + np.random.default_rng(7).standard_normal(shape)).astype(np.float32)
+    module = build(lambda v: moments(v, axes), [x])
+    with module.context:
+        parse_pass("one-pass-moments").run(module, PassContext(chip=chips()["sm_90a"]))
+    assert '"xt.slice"' in str(module)
+    center, variance = interpret(module, [x])
+    np.testing.assert_allclose(center, x.astype(np.float64).mean(axes, keepdims=True), rtol=1e-7)
+    np.testing.assert_allclose(variance, x.astype(np.float64).var(axes, keepdims=True), rtol=2e-5)
