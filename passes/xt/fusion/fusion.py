@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 
 from xcc.passes.xt.fusion.fusion_cost import ByCost, Estimated
@@ -166,13 +167,12 @@ class _Fuser:
 
     def columns(self) -> None:
         """Joins reductions of the same columns that do not need each other."""
-        groups = [g for g in self.groups() if g.kind == "reduce" and not g.trailing]
-        for at, p in enumerate(groups):
-            for n, c in enumerate(groups[at + 1:], at + 1):
-                merged = self.rules.columns(p, c)
-                if not isinstance(merged, str) and not self._needs_other(p, c) and not self._needs_other(c, p):
-                    self.group_of.update(dict.fromkeys(merged.indices, merged))
-                    groups[n] = p = merged
+        sums = [g.root().index for g in self.groups() if g.kind == "reduce" and not g.trailing]
+        for first, second in itertools.combinations(sums, 2):
+            p, c = self.group_of[first], self.group_of[second]
+            merged = "" if p is c else self.rules.columns(p, c)
+            if not isinstance(merged, str) and not self._needs_other(p, c) and not self._needs_other(c, p):
+                self.group_of.update(dict.fromkeys(merged.indices, merged))
 
     def _needs_other(self, p: FusionGroup, c: FusionGroup) -> bool:
         """Whether `c` needs a result of `p`."""
