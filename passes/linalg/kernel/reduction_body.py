@@ -20,7 +20,7 @@ def combiner(op: Op, n: int) -> str | None:
     Results that come from one loop have each their own where none is made of another's accumulator.
     """
     accumulators = list(op.block.arguments)[len(op.inputs):]
-    yielded = list(op.block.operations)[-1].operands[n]
+    yielded = op.yielded[n]
     owner = yielded.owner
     if isinstance(owner, ir.Block) or owner.name not in KINDS or accumulators[n] not in list(owner.operands):
         return None
@@ -38,7 +38,7 @@ def product_operands(op: Op) -> tuple[Value, Value] | None:
     """The factors (body values) of a sum of products over different tensors' loops, else None."""
     if len(op.results) != 1 or combiner(op, 0) not in ("arith.addf", "arith.addi") or len(op.inputs) < 2:
         return None
-    total = owner_op(list(op.block.operations)[-1].operands[0])
+    total = owner_op(op.yielded[0])
     accumulator = op.block.arguments[len(op.inputs)]
     factors = [v for v in total.operands if v != accumulator]
     if len(factors) != 1 or isinstance(factors[0].owner, ir.Block):

@@ -20,8 +20,6 @@ from xcc.passes.xt.fusion.lanes import last_dim
 from xcc.passes.xt.graph.op_graph import Node, dims_without_ones
 from xcc.symbolic import Dim
 
-__all__ = ["FusionRules"]
-
 AROUND = ("transpose", "slice")
 """Ops that a composite's kernel does by reading or writing at other coordinates."""
 
