@@ -24,7 +24,7 @@ COLUMN_BYTES = (128, 64, 32)    # of neighbours in a step of a column reduction:
                                 # cores, at least a sector
 COLUMN_ELEMENTS = 32        # of a thread in it: several loads of 16 bytes are under way
 COLUMN_THREADS = (128, 256, 512)    # the fewest that give a core `COLUMN_BUSY` of them: many small blocks end evenly
-COLUMN_BUSY = 384
+COLUMN_BUSY = 768
 LOOP_LANES = 1024
 TRANSPOSE_BYTES = 128       # of a row of a transposed tile, on both sides; twice that of what is read
 TRANSPOSE_TILES = 8         # where a core has as many tiles: 8192x4096 f16 on an H100 50.7 -> 49.5 us

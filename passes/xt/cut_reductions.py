@@ -79,7 +79,7 @@ def parts_of(columns: tuple[int, int, int], cores: int, elements: int = ELEMENTS
     parts = 2
     while parts * blocks < BLOCKS * cores and n * beside >= 2 * parts * part:
         parts *= 2
-    return next((p for p in range(parts, parts // 2, -1) if n % p == 0), parts)
+    return next((p for p in range(parts, parts // 4, -1) if n % p == 0), parts)
 
 
 def _wide(value: Value, kind: str) -> Value:

@@ -70,7 +70,7 @@ class FusionRules:
         return self._checked(joined(p, c, c.aligned | p.aligned, p))
 
     def _read(self, g: FusionGroup) -> set[Value]:
-        """The values of all of the rows of `g` that its reductions are made of, by elements."""
+        """The values of all of the rows of `g` that its reductions read or make by elements for themselves."""
         found: set[Value] = set()
         left = [n for n in g.nodes if n.kind == "reduction"]
         while left:
@@ -78,7 +78,8 @@ class FusionRules:
             for v, made in zip(n.operands, n.producers, strict=True):
                 if v not in found and dims_without_ones(xt.shape_of(v)) == g.domain:
                     found.add(v)
-                    left += [made] if made is not None and is_pointwise(made) else []
+                    own = made is not None and is_pointwise(made) and (made.name == "convert" or len(made.users) == 1)
+                    left += [made] if made is not None and own else []
         return found
 
     def _around(self, p: FusionGroup, c: FusionGroup) -> FusionGroup | str:
