@@ -23,8 +23,8 @@ ROOMS: dict[str, str] = {
           "merge-products merge-sorts move-views move-weights multiplied-types pack-bits pack-weights place-parts "
           "push-results rank-sorts requantised-floats scatter-places select-places separate-windows shard skip-taps "
           "split-beside split-concatenations split-contractions split-groups split-reductions split-scans "
-          "transposed-convolution unique-runs update-in-place wide-pixels widen-products winograd xt-decompose "
-          "xt-fold xt-recognise xt-simplify",
+          "transposed-convolution unique-runs update-in-place wide-elements wide-pixels widen-products winograd "
+          "xt-decompose xt-fold xt-recognise xt-simplify",
     "xt_to_linalg": "xt-to-linalg",
 }
 

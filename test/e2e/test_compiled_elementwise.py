@@ -155,6 +155,14 @@ def test_short_rows_of_bf16(n: int) -> None:
     check(lambda v: xt.reverse(v, axes=[0]), x)
 
 
+@pytest.mark.parametrize("shape, perm, dtype", [
+    ((13, 21, 2), (1, 0, 2), np.uint8), ((5, 13, 3, 2, 2), (1, 2, 0, 3, 4), np.float16),
+    ((4, 3, 13, 2), (2, 0, 1, 3), np.float32)])
+def test_transposes_that_keep_a_few_bytes(shape: Any, perm: Any, dtype: Any) -> None:
+    x = np.random.default_rng(2).integers(0, 250, shape).astype(dtype)
+    check(lambda v: xt.transpose(v, perm=perm), x, dynamic=dtype == np.uint8)
+
+
 @given(st.data())
 @examples(10)
 def test_iota(data: Any) -> None:
