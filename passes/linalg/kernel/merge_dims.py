@@ -48,7 +48,8 @@ def merge_dims(kernel: Kernel) -> None:
 
 
 def _find_mergeable(kernel: Kernel) -> Merge | None:
-    for t in kernel.results:
+    reduced = (op.inputs[0][0] for op in kernel.ops if op.is_reduction and len(op.inputs) == 1)
+    for t in (*kernel.results, *reduced):
         for j in range(len(t.dims) - 1):
             found = _closure(kernel, t, j)
             if found is not None:
