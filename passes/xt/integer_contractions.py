@@ -143,7 +143,7 @@ class _Rules(QuantisedMoves):
             return no_match(op, "both sides have zero points, and the length of the sums is not known")
         operands = [x.values, w.values]
         if not self.chip.both and not is_constant(w.values):
-            operands = [_whole_groups(v, dims) for v, dims in zip(operands, (a.lhs_contract, a.rhs_contract), strict=True)]
+            operands = [_whole_groups(x.values, a.lhs_contract), _whole_groups(w.values, a.rhs_contract)]
         total = xt.dot_general(*operands, **(vars(a) | {"dtype": _sum_type(x)}))
         if left is not None:
             rows = xt.reduce(xt.convert(x.values, dtype="i32"), kind="sum", axes=a.lhs_contract)

@@ -8,7 +8,7 @@
     func.func private @t_wide(%w) { xt.transpose(%w) {perm = [1, 0]} }
 
 Vectors along the few bytes are nearly empty, and each reads a line of the cache of its own; of wide elements a tile is
-transposed in registers. The bitcasts are views.
+transposed in registers, on GPUs in shared memory. The bitcasts are views.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ WORDS = (2, 4, 8)       # bytes of an element that lanes hold
 
 @register_pass
 class WideElements(Pass):
-    """Joins what kernels that are a transpose alone keep together, on chips without threads."""
+    """Joins what kernels that are a transpose alone keep together."""
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        if ctx.chip is None or ctx.chip.has_threads:
-            return
         kernels = kernels_of(module)
         wide = {name: (made, dtype) for name, k in kernels.items()
                 if (dtype := _joined(k)) and (made := _widened(k, f"{name}_wide", dtype))}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xcc.dialects import xt
-from xcc.dialects.xt.types import NUMPY_DTYPES
+from xcc.dialects.xt.types import NUMPY_DTYPES, numpy_dtype
 
 BOOL = np.dtype(bool)
 UNARY = ["abs", "neg", "sign", "exp", "sqrt", "reciprocal", "log", "sin", "tanh", "erf", "sigmoid", "floor", "round",
@@ -161,6 +161,15 @@ def test_short_rows_of_bf16(n: int) -> None:
 def test_transposes_that_keep_a_few_bytes(shape: Any, perm: Any, dtype: Any) -> None:
     x = np.random.default_rng(2).integers(0, 250, shape).astype(dtype)
     check(lambda v: xt.transpose(v, perm=perm), x, dynamic=dtype == np.uint8)
+
+
+@pytest.mark.parametrize("dtype", ["ui8", "f32", "bf16"])
+def test_short_rows_are_turned(dtype: str) -> None:
+    """Rows of 2 to 7 elements, several of which are read and stored as one vector, and what is left of them."""
+    xs = [np.random.default_rng(n).integers(0, 250, (n, 61)).astype(numpy_dtype(dtype)) for n in (2, 3, 4, 5, 7)]
+    check(lambda *vs: [xt.transpose(v, perm=(1, 0)) for v in vs], *xs)
+    check(lambda *vs: [xt.add(v, xt.transpose(u, perm=(1, 0))) for v, u in zip(vs[:5], vs[5:], strict=True)],
+          *xs, *(x.T.copy() for x in xs))
 
 
 @given(st.data())

@@ -1,7 +1,4 @@
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v3 --pass-pipeline=wide-elements --split-input-file | filecheck %s
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline=wide-elements --split-input-file | filecheck %s --check-prefix=GPU
-
-// GPU-NOT: xt.bitcast
 // CHECK-LABEL: func.func @main
 // CHECK: %[[R:.*]] = "xt.reshape"(%arg0) {shape = [9, "n", 4]}
 // CHECK: %[[W:.*]] = "xt.bitcast"(%[[R]]) {dtype = i32}
