@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -45,7 +45,7 @@ def affine_grid(cx: Context) -> Value:
 
 
 @onnx_op("NonMaxSuppression", since=10)
-def non_max_suppression(cx: Context) -> Any:
+def non_max_suppression(cx: Context) -> Value:
     """selected_indices [count, 3] (batch, class, box), best first: a box that overlaps a better kept one is dropped."""
     boxes, scores = cx[0], cx[1]
     batch, classes, n = cx.shape(1)
@@ -60,7 +60,7 @@ def non_max_suppression(cx: Context) -> Any:
     if least is not None:
         alive = xt.compare(ranked, least, direction="gt")
 
-    def step(state: Any, slices: Any) -> Any:
+    def step(state: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], list[int]]:
         keep, (rivals, i) = state[0], slices
         beaten = xt.reduce(xt.and_(rivals, keep), kind="or", axes=(2,), keepdims=True)
         own = xt.compare(line, i, direction="eq")
@@ -74,13 +74,13 @@ def non_max_suppression(cx: Context) -> Any:
     return xt.concatenate(slice_axis(found, 1, 0, 2), box, axis=1)
 
 
-def _threshold(cx: Context, i: int, default: Any, kind: str) -> Any:
+def _threshold(cx: Context, i: int, default: float | None, kind: str) -> Value | None:
     if cx.has(i):
         return xt.reshape(convert(cx[i], kind), shape=())
     return None if default is None else xt.scalar(default, kind)
 
 
-def _corners(boxes: Any, centered: int) -> tuple[Value, ...]:
+def _corners(boxes: Value, centered: int) -> tuple[Value, ...]:
     """y1, x1, y2, x2 of [..., 4], with y1 <= y2 and x1 <= x2."""
     a, b, c, d = (squeeze(slice_axis(boxes, 2, i, i + 1), [2]) for i in range(4))
     if centered:  # x, y, width, height
@@ -89,11 +89,11 @@ def _corners(boxes: Any, centered: int) -> tuple[Value, ...]:
     return xt.minimum(a, c), xt.minimum(b, d), xt.maximum(a, c), xt.maximum(b, d)
 
 
-def _overlaps(y1: Any, x1: Any, y2: Any, x2: Any) -> Value:
+def _overlaps(y1: Value, x1: Value, y2: Value, x2: Value) -> Value:
     """Intersection over union of all pairs, of [batch, classes, n] each: [batch, classes, n, n]."""
     zero = scalar(0, y1)
 
-    def shared(low: Any, high: Any) -> Any:
+    def shared(low: Value, high: Value) -> Value:
         start = xt.maximum(unsqueeze(low, [3]), unsqueeze(low, [2]))
         end = xt.minimum(unsqueeze(high, [3]), unsqueeze(high, [2]))
         return xt.maximum(xt.sub(end, start), zero)

@@ -21,10 +21,9 @@ from xcc.passes.linalg.kernel.kernel import Kernel
 from xcc.passes.linalg.nests.forall import forall_of
 from xcc.passes.linalg.nests.nests import Nest
 from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.passes.shared.regions import for_loop
 from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim, ceildiv, dim_max
-
-__all__ = ["PIECES", "PART_ROWS", "Streamed", "workspace_dims"]
 
 PIECES = 2          # of tiles that one worker's steps may lie in
 PART_ROWS = 16      # of a tile, of which one workgroup adds the sums
@@ -118,9 +117,7 @@ class Streamed:
         end = b.binary("arith.minui", b.add(begin, self.share), b.mul(steps, b.int(self.tiles)))
         first = b.binary("arith.divui", begin, steps)
         last = b.binary("arith.ceildivui", end, steps)
-        loop = scf_d.ForOp(first, last, b.int(1), [])
-        with ir.InsertionPoint(loop.body), b.scope():
-            tile = loop.induction_variable
+        with for_loop(first, last, b.int(1)) as tile, b.scope():
             start = b.mul(tile, steps)
             low = b.sub(b.binary("arith.maxui", begin, start), start)
             high = b.sub(b.binary("arith.minui", end, b.add(start, steps)), start)
@@ -130,7 +127,6 @@ class Streamed:
             total = self.ev.tile(self.op.results[0], [b.access(e, env) for e in self.access])
             self.ev.bounds = None
             self._write(total, self._slot(worker, b.sub(tile, first)))
-            scf_d.YieldOp([])
 
     def _slot(self, worker: Value, piece: Value) -> Value:
         return self.b.add(self.b.mul(worker, self.b.int(PIECES)), piece)

@@ -11,8 +11,6 @@ from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored, to_index
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, i64, to_i64, true
 
-__all__ = ["less"]
-
 _I = arith_d.CmpIPredicate
 _F = arith_d.CmpFPredicate
 BLOCK = 32      # elements that are compared with the worst of the kept ones side by side
