@@ -25,6 +25,12 @@ ROOMS: dict[str, str] = {
           "split-beside split-concatenations split-contractions split-groups split-reductions split-scans "
           "transposed-convolution unique-runs update-in-place wide-pixels widen-products winograd xt-decompose "
           "xt-fold xt-recognise xt-simplify",
+          "explicit-padding filter-gradients fold-scales form-kernels integer-contractions last-dim-sorts "
+          "merge-products merge-sorts move-views move-weights multiplied-types pack-bits pack-weights place-parts "
+          "push-results rank-sorts requantised-floats scatter-places select-places separate-windows shard skip-taps "
+          "split-beside split-concatenations split-contractions split-groups split-reductions split-scans "
+          "transposed-convolution unique-runs update-in-place wide-elements wide-pixels widen-products winograd "
+          "xt-decompose xt-fold xt-recognise xt-simplify",
     "xt_to_linalg": "xt-to-linalg",
 }
 

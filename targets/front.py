@@ -31,7 +31,7 @@ def front_stages(*, xt: str = "", early: str = "", keep: str = "", kernels: str 
             move-views{{in-place={str(in_place).lower()}}}, move-weights,
             update-in-place,    # what targets do to scatters leaves those alone
             {xt}, xt-simplify, xt-fold, pack-bits, mlir(canonicalize), mlir(cse);
-        kernels: form-kernels{{{kernels}}}, push-results, place-parts;
+        kernels: form-kernels{{{kernels}}}, push-results, place-parts, wide-elements;
         linalg: {"split-beside" if beside else ""}, {"xt-decompose{fused=true}" if keep else ""}, requantised-floats,
             xt-to-linalg, mlir(canonicalize), mlir(cse), join-columns;
         schedule: configure, {schedule};
