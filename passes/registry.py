@@ -19,18 +19,12 @@ ROOMS: dict[str, str] = {
     "vector": "amx-tiles block-loops expand-floats expand-math kernel-abi lower-forall masked-bits "
               "narrow-gathers row-division unroll-vectors",
     "xt": "aligned-rows bytes-along-k channels-last convert-precision cut-reductions exchange-pairs "
-          "explicit-padding filter-gradients fold-scales form-kernels integer-contractions merge-products "
-          "merge-sorts move-views move-weights multiplied-types one-pass-moments pack-bits pack-weights place-parts "
-          "push-results rank-sorts requantised-floats scatter-places select-places separate-windows shard skip-taps "
-          "split-beside split-concatenations split-contractions split-groups split-reductions split-scans "
-          "transposed-convolution unique-runs update-in-place wide-pixels widen-products winograd xt-decompose "
-          "xt-fold xt-recognise xt-simplify",
           "explicit-padding filter-gradients fold-scales form-kernels integer-contractions last-dim-sorts "
-          "merge-products merge-sorts move-views move-weights multiplied-types pack-bits pack-weights place-parts "
-          "push-results rank-sorts requantised-floats scatter-places select-places separate-windows shard skip-taps "
-          "split-beside split-concatenations split-contractions split-groups split-reductions split-scans "
-          "transposed-convolution unique-runs update-in-place wide-elements wide-pixels widen-products winograd "
-          "xt-decompose xt-fold xt-recognise xt-simplify",
+          "merge-products merge-sorts move-views move-weights multiplied-types one-pass-moments pack-bits "
+          "pack-weights place-parts push-results rank-sorts requantised-floats scatter-places select-places "
+          "separate-windows shard skip-taps split-beside split-concatenations split-contractions split-groups "
+          "split-reductions split-scans transposed-convolution unique-runs update-in-place wide-elements wide-pixels "
+          "widen-products winograd xt-decompose xt-fold xt-recognise xt-simplify",
     "xt_to_linalg": "xt-to-linalg",
 }
 
