@@ -87,8 +87,9 @@ def mask(k: KernelBuilder, op: Operation) -> None:
     k.values[op.results[0]] = from_registers(out)
 
 
-def _below(k: KernelBuilder, layout: Layout, dim: int, run: int, bound: Value) -> dict[int, Value]:
-    """Whether a register's coordinate `dim` is below `bound`, by the coordinate's number of runs of the thread's own.
+def _below(k: KernelBuilder, layout: Layout, dim: int, run: int, bound: Value, start: Value | None = None
+           ) -> dict[int, Value]:
+    """Whether a register's coordinate `dim`, behind `start`, is below `bound`, by its number of runs of the thread's.
 
     What is compared are numbers, with the bound as seen from where the thread begins: coordinates of many registers
     would be kept through loops.
@@ -97,6 +98,8 @@ def _below(k: KernelBuilder, layout: Layout, dim: int, run: int, bound: Value) -
     for r in range(layout.registers):
         places.setdefault(layout.at(register=r)[dim] // run, r)
     whole, ends = _all_or_none(bound, layout.shape[dim]), (int_constant(bound), largest(bound, {}))
+    if start is not None:       # which may be below 0
+        whole, ends, bound = None, (None, None), arith_d.subi(bound, start)
     if whole is not None:
         return dict.fromkeys(places, whole)
     part = _apart(k, layout, dim) if len(places) > 1 and ends[0] is None else None
@@ -152,21 +155,21 @@ def compared(k: KernelBuilder, op: Operation) -> bool:
     if line is None:
         return False
     (start, dim), layout = line, k.layout(op.results[0])
-    bound = scalar_of(op.operands[1])
-    below = ir.IntegerAttr(op.attributes["predicate"]).value == arith_d.CmpIPredicate.slt.value
+    bound, predicate = scalar_of(op.operands[1]), ir.IntegerAttr(op.attributes["predicate"]).value
+    below = predicate == arith_d.CmpIPredicate.slt.value
     if below and start is None and (splat(op.operands[1]) or 0) >= layout.shape[dim]:
         kind = k.type_of(op.results[0])
         k.values[op.results[0]] = arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True)))
         return True
     if bound is not None and below and isinstance(bound.type, ir.IndexType):
         run = _run(layout, dim, math.gcd(divisor(bound), MAX_DIVISOR if start is None else divisor(start)))
-        tests = _below(k, layout, dim, run, k.get(bound) if start is None
-                       else arith_d.subi(k.get(bound), k.get(start)))
+        tests = _below(k, layout, dim, run, k.get(bound), None if start is None else k.get(start))
         k.values[op.results[0]] = from_registers([tests[layout.at(register=r)[dim] // run]
                                                   for r in range(layout.registers)])
         return True
     part, places = _apart(k, layout, dim), [layout.at(register=r)[dim] for r in range(layout.registers)]
-    if part is None or len(set(places)) ** 2 < layout.registers:     # the other side has more that differ
+    if part is None or predicate >= arith_d.CmpIPredicate.ult.value \
+            or len(set(places)) ** 2 < layout.registers:    # differences have signs; the other side has more
         return False
     other = k.get(op.operands[1])
     kind = ir.VectorType(other.type)
@@ -176,7 +179,7 @@ def compared(k: KernelBuilder, op: Operation) -> bool:
     limit = arith_d.subi(other, vector_d.broadcast(kind, first))
     numbers = arith_d.constant(kind, ir.DenseElementsAttr.get(
         [ir.IntegerAttr.get(kind.element_type, n) for n in places], kind))
-    k.values[op.results[0]] = arith_d.cmpi(ir.IntegerAttr(op.attributes["predicate"]).value, numbers, limit)
+    k.values[op.results[0]] = arith_d.cmpi(predicate, numbers, limit)
     return True
 
 
