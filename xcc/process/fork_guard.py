@@ -106,7 +106,18 @@ def _forked() -> int | None:
 
 def may_fork() -> bool:
     """Whether this process is there for one compilation and has one thread, so that a fork of it can go on with it."""
-    return _GUARDED == [os.getpid()] and sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
+    if _GUARDED != [os.getpid()] or sys.platform != "linux":
+        return False
+    if _threads() > 1:      # OpenBLAS ends its own at a fork, and starts them when it needs them again
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    return _threads() == 1
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))
 
 
 def _interrupted_once(*_: Any) -> None:

@@ -95,12 +95,15 @@ def test_workers_survive_other_kernels_failures() -> None:
 FORKING = """
 import os, sys
 sys.path.insert(0, FOLDER)
+import numpy as np
 from test_workers import job
 from xcc.process import kernels
 from xcc.diagnostics import CompilerBug
 from xcc.process.fork_guard import fork_guard, may_fork
 assert not may_fork()
 step = fork_guard()
+a = np.ones((600, 600), np.float32)
+a @ a       # with threads, on machines of several cores
 assert may_fork()
 step(lambda: CompilerBug("not this"))
 sys.stderr.write("here ")
