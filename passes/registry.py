@@ -11,20 +11,20 @@ ROOMS: dict[str, str] = {
            "plan-shared-memory predicated-stores prefetch-epilogue prefetch-fragments private-updates "
            "reads-first rotate-loads scalar-indices stage-operands streamed-lines warpgroup-matrix whole-steps",
     "host": "lower-main mark-load-time place-results",
-    "linalg": "block-depth configure deal-rows decode-panels epilogue-strips keep-values non-temporal-stores "
-              "pack-columns pack-rows park-values peel-tails prefetch-inputs prefetch-panels split-rows "
-              "stream-k tile",
+    "linalg": "block-depth configure deal-rows decode-panels epilogue-strips join-columns keep-values "
+              "non-temporal-stores pack-columns pack-rows park-values peel-tails prefetch-inputs prefetch-panels "
+              "split-rows stream-k tile",
     "tile": "configure-tile deepen-products early-reductions lower-tile peel-instances prefetch-tiles retile "
             "share-operands stream-tiles",
     "vector": "amx-tiles block-loops expand-floats expand-math kernel-abi lower-forall masked-bits "
               "narrow-gathers row-division unroll-vectors",
     "xt": "aligned-rows bytes-along-k channels-last convert-precision cut-reductions exchange-pairs "
-          "explicit-padding filter-gradients fold-scales form-kernels integer-contractions merge-products "
-          "merge-sorts move-views move-weights multiplied-types pack-bits pack-weights place-parts push-results "
-          "rank-sorts requantised-floats scatter-places select-places separate-windows shard skip-taps split-beside "
-          "split-concatenations split-contractions split-groups split-reductions split-scans "
-          "transposed-convolution unique-runs update-in-place wide-pixels widen-products winograd xt-decompose "
-          "xt-fold xt-recognise xt-simplify",
+          "explicit-padding filter-gradients fold-scales form-kernels integer-contractions last-dim-sorts "
+          "merge-products merge-sorts move-views move-weights multiplied-types one-pass-moments pack-bits "
+          "pack-weights place-parts push-results rank-sorts requantised-floats scatter-places select-places "
+          "separate-windows shard skip-taps split-beside split-concatenations split-contractions split-groups "
+          "split-reductions split-scans transposed-convolution unique-runs update-in-place wide-elements wide-pixels "
+          "widen-products winograd xt-decompose xt-fold xt-recognise xt-simplify",
     "xt_to_linalg": "xt-to-linalg",
 }
 

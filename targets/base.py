@@ -121,6 +121,11 @@ class Chip:
         return False
 
     @property
+    def nan_extremes(self) -> bool:
+        """A maximum or minimum that is NaN where one of its operands is takes one instruction."""
+        return True
+
+    @property
     def masks_loads(self) -> bool:
         """Loads of lanes that are off are no branches, as buffer instructions give zeros there."""
         return False

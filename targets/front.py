@@ -31,9 +31,9 @@ def front_stages(*, xt: str = "", early: str = "", keep: str = "", kernels: str 
             move-views{{in-place={str(in_place).lower()}}}, move-weights,
             update-in-place,    # what targets do to scatters leaves those alone
             {xt}, xt-simplify, xt-fold, pack-bits, mlir(canonicalize), mlir(cse);
-        kernels: form-kernels{{{kernels}}}, push-results, place-parts;
+        kernels: form-kernels{{{kernels}}}, push-results, place-parts, wide-elements;
         linalg: {"split-beside" if beside else ""}, {"xt-decompose{fused=true}" if keep else ""}, requantised-floats,
-            xt-to-linalg, mlir(canonicalize), mlir(cse);
+            xt-to-linalg, mlir(canonicalize), mlir(cse), join-columns;
         schedule: configure, {schedule};
         vector: tile, mlir(canonicalize), mlir(cse)""").stages
 
@@ -50,7 +50,8 @@ def tile_pipeline(options: CompileOptions) -> Pipeline:
 def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
     names = ("multiplied-types", "filter-gradients", "wide-pixels", "split-concatenations", "merge-products",
-             "aligned-rows", "split-contractions", "cut-reductions", "split-reductions", "select-places", "unique-runs",
+             "aligned-rows", "split-contractions", "one-pass-moments", "cut-reductions", "split-reductions",
+             "select-places", "unique-runs",
              "scatter-places", "split-scans", "merge-sorts", "rank-sorts", "bytes-along-k")
     return tuple(get_pass(name)() for name in names)
 

@@ -7,7 +7,7 @@ import math
 from xcc import symbolic
 from xcc.passes.gpu.pipeline.loop_room import exchange_bytes
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
-from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, loop_index
+from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor, bare_loop, loop_index
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
@@ -63,7 +63,6 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     vector = [1] * len(place.dims)
     vector[column] = max(8, pow2_above(size))
     queries, length = (pow2_above(estimate(d)) for d in (place.dims[row], found.op.loops[found.loop]))
-    descending = row if _grows(kernel, group, found.op, rows[-1]) else -1
     if any(i.types[0] == str(multiplied_type(factors[0])) and i.exact and i.family in chip.chained_families
            for i in instructions_of(chip)):
         others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
@@ -71,7 +70,7 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
         return _in_parts(Schedule(
             tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
             parallel=True, online=True, gpu=GpuPart(
-                threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages, descending=descending,
+                threads=max(4, vector[row] // WARP_ROWS) * chip.warp, stages=stages,
                 warpgroup=chip.warpgroup_products and vector[row] >= 4 * WARP_ROWS)),
             place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
     element = str(multiplied_type(factors[0]))
@@ -84,7 +83,7 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
                                                         element_bytes(multiplied_type(factors[0])), alone, chip)
         return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",
                         "gather", parallel=True, online=True,
-                        gpu=GpuPart(threads=threads, stages=stages, descending=descending))
+                        gpu=GpuPart(threads=threads, stages=stages))
     narrow = chip.narrow_waves
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
@@ -96,7 +95,7 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     threads = 256 if narrow else min(128, 4 * vector[row]) if size <= 64 else 128
     return _in_parts(Schedule(
         tuple(vector), tuple(vector), tuple(range(len(vector))), reduce, "mask", "gather", parallel=True, online=True,
-        gpu=GpuPart(threads=threads, stages=_stages(kernel, keys * vector[column], chip), descending=descending)),
+        gpu=GpuPart(threads=threads, stages=_stages(kernel, keys * vector[column], chip))),
         place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
 
 
@@ -104,7 +103,8 @@ def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip
     """Queries of a tile, keys of a step and stages where a warp keeps its rows to itself through both products.
 
     Many rows share what is read of keys and values; many keys make the rescaling of the results rare. Instructions of
-    warpgroups do without the former where features are few: two workgroups of a core then take turns with its units.
+    warpgroups do without the former where features are few, and without the latter where a core has several
+    workgroups: they then take turns with its units.
     """
     groups = chip.warpgroup_products
     rows = max(WARP_ROWS, min(ROWS if groups and features <= 64 else MOST_ROWS, queries))
@@ -114,7 +114,8 @@ def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip
     kept = 0
     if groups or held > FEW_REGISTERS:              # queries in shared memory
         held, kept = held - features // 4, 2 * rows * features
-    keys = max(16, min(KEYS if groups and rows <= ROWS else MOST_KEYS, length))
+    several = features > 64 or -(-queries // rows) * others > 2 * chip.cores
+    keys = max(16, min(KEYS if groups and rows <= ROWS and several else MOST_KEYS, length))
     most = 2 if groups else 3
 
     def room(stages: int) -> bool:
@@ -237,19 +238,6 @@ def _in_parts(one: Schedule, place: Domain, length: Dim, keys: int, width: int, 
                 default=min(choices, key=seconds))
     parts = -(-steps // -(-steps // parts))     # as few as have that many steps
     return one.with_gpu(splits=parts, busy=0 if known else chip.cores) if parts > 1 else one
-
-
-def _grows(kernel: Kernel, group: OnlineGroup, op: Op, row: int) -> bool:
-    """Whether later rows see more keys."""
-    last = group.last_visible(kernel)
-    if last is None:
-        return False
-    names = {str(o): e for o, e in zip(group.maximum.outs[0], _row_of(group, op), strict=True)}
-    return f"i{row}" in symbolic.symbols_of(symbolic.substitute(last, names))
-
-
-def _row_of(group: OnlineGroup, op: Op) -> tuple[Dim, ...]:
-    return next(s.row for s in group.sums if s.op is op)
 
 
 def _stages(kernel: Kernel, block: int, chip: Chip) -> int:

@@ -42,11 +42,9 @@ def chained_schedule(kernel: Kernel, place: Domain, group: list[ChainedSum], chi
     step = _columns(estimate(found.op.loops[found.loop]), few)
     lanes = tuple(tuple(step if o in sums else max(16, pow2_above(estimate(o.loops[p])))
                         for p, r in enumerate(o.reduction) if r) for o in kernel.ops if o.is_reduction)
-    last = found.visible(kernel)[1]
-    grows = last is not None and f"i{rows[-1]}" in symbols_of(last)     # later rows have more steps
     return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), lanes, "mask", "gather", parallel=True,
                     online=True, gpu=GpuPart(threads=2 * ROWS if chip.chained_families else 4 * ROWS, stages=2,
-                                             descending=row if grows else -1, warpgroup=chip.warpgroup_products))
+                                             warpgroup=chip.warpgroup_products))
 
 
 def _columns(length: int, few: bool) -> int:

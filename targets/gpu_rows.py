@@ -7,6 +7,7 @@ a block a row; longer rows are walked in a loop. Columns are reduced by the thre
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
@@ -20,9 +21,13 @@ from xcc.targets.gpu_windows import window_tile
 ROW_IN_REGISTERS = 16384    # elements of a row that one block keeps
 WARP_ROW = 1024             # elements of a row that one warp keeps
 POINTWISE_TILE = 1024
-COLUMN_TILE = 16384         # elements of a step of a column reduction
-COLUMN_BYTES = (128, 64, 32)    # of neighbours in it: the most that leave work for nearly all cores, at least a sector
+COLUMN_BYTES = (128, 64, 32)    # of neighbours in a step of a column reduction: the most that leave work for nearly all
+                                # cores, at least a sector
+COLUMN_ELEMENTS = 32        # of a thread in it: several loads of 16 bytes are under way
+COLUMN_THREADS = (128, 256, 512)    # the fewest that give a core `COLUMN_BUSY` of them: many small blocks end evenly
+COLUMN_BUSY = 768
 LOOP_LANES = 1024
+LONG_LANES, LONG_THREADS = 8192, 1024   # of a step of a longer row; so few rows are under way that L2 keeps them
 TRANSPOSE_BYTES = 128       # of a row of a transposed tile, on both sides; twice that of what is read
 TRANSPOSE_TILES = 8         # where a core has as many tiles: 8192x4096 f16 on an H100 50.7 -> 49.5 us
 UNROLL = 16                 # steps of a window or of few parts that are written out, so that their loads overlap
@@ -41,12 +46,13 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
     if row > 1:
         block, vector, threads = _rows(place, reductions, row, chip)
     else:
-        columns = [_column_lanes(place, o, chip) for o in reductions]
+        neighbours, threads = _column_tile(place, reductions, chip)
+        columns = [_column_lanes(place, o, threads * COLUMN_ELEMENTS, neighbours) for o in reductions]
         if any(n > 1 for lanes in columns for n in lanes):
             reduce = tuple(columns)
             joined = tuple(_joined(o, lanes) for o, lanes in zip(reductions, columns, strict=True))
-            lanes = max(n for lanes in columns for n in lanes)
-            block, vector, threads = _columns(place, lanes, chip, _waves(reductions))
+            block = vector = [*(1 for _ in dims[1:]), min(neighbours, pow2_above(estimate(dims[-1])))]
+            threads = _threads(vector[-1] * max(n for lanes in columns for n in lanes), chip, threads)
         elif (window := window_tile(place, reductions, chip)) is not None:
             block = vector = list(window.tile)
             threads, beside = window.threads, window.beside
@@ -79,8 +85,20 @@ def row_lanes(op: Op) -> tuple[int, ...]:
         elif isinstance(size, int) and size <= ROW_IN_REGISTERS:
             out.append(pow2_above(size))
         else:
-            out.append(LOOP_LANES)
+            out.append(_step(size))
     return tuple(out)
+
+
+def _step(size: Dim) -> int:
+    """Elements of a step along a row that registers do not keep."""
+    return LONG_LANES if isinstance(size, int) else LOOP_LANES
+
+
+def _walked(op: Op) -> bool:
+    """Whether a row has a known length that registers do not keep."""
+    inner = _contiguous_loop(op)
+    size = op.loops[inner] if inner is not None and op.reduction[inner] else 0
+    return isinstance(size, int) and size > ROW_IN_REGISTERS
 
 
 def _threads(elements: int, chip: Chip, most: int = 256) -> int:
@@ -109,7 +127,7 @@ def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[li
     size = dims[last]
     outer = list(range(len(dims)))
     if not reduced_to_main(place, reductions):
-        vector[last] = pow2_above(size) if isinstance(size, int) and size <= ROW_IN_REGISTERS else LOOP_LANES
+        vector[last] = pow2_above(size) if isinstance(size, int) and size <= ROW_IN_REGISTERS else _step(size)
         block[last] = 0     # one block walks the whole row: its reductions are shared by all of it
         row = max(row, vector[last])
         outer.pop()
@@ -124,6 +142,8 @@ def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[li
         room //= vector[d]
     if rows >= warps:
         return block, vector, warps * chip.warp
+    if any(map(_walked, reductions)):
+        return block, vector, min(LONG_THREADS, chip.max_threads)
     return block, vector, _threads(rows * row // (2 if row > 2 * WARP_ROW else 1), chip, 512)
 
 
@@ -133,8 +153,9 @@ def reduced_to_main(place: Domain, reductions: list[Op]) -> bool:
                for o in reductions)
 
 
-def _column_lanes(place: Domain, op: Op, chip: Chip) -> tuple[int, ...]:
-    """Lanes along the loop that walks a dim of the input by ones, behind which lies a dim that is not reduced."""
+def _column_lanes(place: Domain, op: Op, tile: int, neighbours: int) -> tuple[int, ...]:
+    """Lanes along the loop that walks a dim of the input by ones, behind which lies a dim that is not reduced: those
+    of a tile of so many elements."""
     access = _access_in_memory(op)
     loops = [p for p, r in enumerate(op.reduction) if r]
     bare = [p for p in (bare_loop(e) for e in access) if p in loops]
@@ -144,9 +165,8 @@ def _column_lanes(place: Domain, op: Op, chip: Chip) -> tuple[int, ...]:
     size = volume(op.loops[p] for p in loops)
     if size <= UNROLL or len(bare) != len(loops):
         return row_lanes(op)
-    neighbours = min(pow2_above(estimate(op.loops[inner])),
-                     _neighbours(place, element_bytes(op.inputs[0][0].element), chip, _waves([op])))
-    return tuple(min(COLUMN_TILE // neighbours, pow2_above(size)) if p == bare[-1] else 1 for p in loops)
+    rows = tile // min(neighbours, pow2_above(estimate(op.loops[inner])))
+    return tuple(min(rows, pow2_above(size)) if p == bare[-1] else 1 for p in loops)
 
 
 def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:
@@ -181,25 +201,19 @@ def _arguments(t: Tensor, access: Access, seen: set[tuple[Tensor, Access]]) -> I
         yield from _arguments(source, a, seen)
 
 
-def _waves(reductions: list[Op]) -> float:
-    """Blocks that a core should have: two where sums of products read what they multiply at computed places."""
-    return 2.0 if any(len(o.inputs) > 1 for o in reductions) else 0.9
+def _column_tile(place: Domain, reductions: list[Op], chip: Chip) -> tuple[int, int]:
+    """Columns of a block where columns are reduced, neighbours of what is largest among what is read, and its threads.
 
-
-def _neighbours(place: Domain, size: int, chip: Chip, waves: float) -> int:
-    """Columns of a block: neighbours of `size` bytes."""
-    wanted = waves * chip.cores
-    return next((b // size for b in COLUMN_BYTES if volume(place.dims) * size // b >= wanted), COLUMN_BYTES[-1] // size)
-
-
-def _columns(place: Domain, lanes: int, chip: Chip, waves: float) -> tuple[list[int], list[int], int]:
-    """Block, vector and threads where columns are reduced: few neighbours, many of each column."""
-    last = len(place.dims) - 1
-    tile = [1] * len(place.dims)
+    Two blocks of a core or more where sums of products read what they multiply at computed places.
+    """
     read = [t for t, _ in place.reads] or [place.main]      # pieces of a concatenation are read at computed places
-    tile[last] = min(pow2_above(estimate(place.dims[last])), *(_neighbours(place, element_bytes(t.element), chip, waves)
-                                                              for t in read))
-    return tile, tile, _threads(tile[last] * lanes, chip, 512)
+    most = max(volume(t.dims) for t in read)
+    size = max(element_bytes(t.element) for t in read if volume(t.dims) == most)
+    wanted = chip.cores * (2.0 if any(len(o.inputs) > len(o.results) for o in reductions) else 0.9)
+    results = volume(place.dims)
+    neighbours = next((b // size for b in COLUMN_BYTES if results * size // b >= wanted), COLUMN_BYTES[-1] // size)
+    blocks = max(1, results // neighbours)
+    return neighbours, next((n for n in COLUMN_THREADS if blocks * n >= COLUMN_BUSY * chip.cores), COLUMN_THREADS[-1])
 
 
 def _pointwise(place: Domain, windows: bool, chip: Chip) -> tuple[list[int], list[int], int]:
@@ -218,17 +232,13 @@ def _pointwise(place: Domain, windows: bool, chip: Chip) -> tuple[list[int], lis
         for d in (across, last):        # the other side is short
             tile[d] = max(tile[d], min(POINTWISE_TILE // (tile[last] * tile[across] // tile[d]),
                                        pow2_above(estimate(dims[d]))))
-    else:
-        if len(dims) > 1 and not windows:
-            tile[last] = _along(estimate(dims[last]), tile[last])
-        room = max(1, POINTWISE_TILE // tile[last])
-        for d in range(last - 1, -1, -1):
-            tile[d] = min(room, pow2_above(estimate(dims[d])))
-            room //= tile[d]
-    count = 1
-    for n in tile:
-        count *= n
-    return tile, tile, _threads(count, chip)
+    elif len(dims) > 1 and not windows:
+        tile[last] = _along(estimate(dims[last]), tile[last])
+    room = max(1, POINTWISE_TILE // prod(tile))
+    for d in (d for d in range(last - 1, -1, -1) if tile[d] == 1):
+        tile[d] = min(room, pow2_above(estimate(dims[d])))
+        room //= tile[d]
+    return tile, tile, _threads(prod(tile), chip)
 
 
 def _along(size: int, least: int) -> int:

@@ -12,7 +12,7 @@ from xcc.dialects.xt.broadcasting import broadcast_shapes, same_dtype
 from xcc.dialects.xt.fields import boolean, dtype, operand, text
 from xcc.dialects.xt.numeric import Array, cast
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
-from xcc.dialects.xt.types import TensorType, is_float, is_integer, numpy_dtype, width
+from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, numpy_dtype, width
 
 DIRECTIONS = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
               "ge": np.greater_equal}
@@ -195,18 +195,25 @@ class Convert(XtOp, name="convert"):
 
 
 class Bitcast(XtOp, name="bitcast"):
-    """The bits of x read as another element type of the same width."""
+    """The bits of x read as another element type: of its width, of a multiple, which the last dim makes one element and
+    is gone, or of a part, of which the result has a last dim."""
 
     x = operand()
     dtype = dtype()
     access = "pointwise"
 
     def infer(a: Attrs, x: TensorType) -> TensorType:
-        if width(x.dtype) != width(a.dtype):
-            raise InferError(f"{x.dtype} and {a.dtype} differ in width")
-        return x.with_dtype(a.dtype)
+        have, want = width(x.dtype), width(a.dtype)
+        if have == want:
+            return x.with_dtype(a.dtype)
+        if have > want >= 8 and have % want == 0:
+            return TensorType((*x.shape, have // want), a.dtype)
+        if have < 8 or not x.shape or not isinstance(x.shape[-1], int) or x.shape[-1] * have != want:
+            raise InferError(f"{x.dtype} and {a.dtype} differ in width, and a last dim does not make up for it")
+        return TensorType(x.shape[:-1], a.dtype)
 
     def evaluate(a: Attrs, x: Array) -> Array:
-        return np.ascontiguousarray(x).view(numpy_dtype(a.dtype)).reshape(x.shape)
+        shape = TensorType(x.shape, dtype_name(x.dtype))
+        return np.ascontiguousarray(x).view(numpy_dtype(a.dtype)).reshape(Bitcast.infer(a, shape).shape)
 
 

@@ -28,17 +28,17 @@ WIDE_BITS = 128     # of the widest access of a thread of a GPU
 class ArrayOf:
     """An array: `layout` is "dense" (row-major, without gaps), "rows" (neighbours along the last dim side by side) or
     "strided"; rows start at multiples of `multiple` elements, and are multiples long. `sizes` are the names of those
-    that are equal to another array's, by dim."""
+    that are equal to another array's, by dim; the last one may be a number."""
 
     dtype: str
     rank: int
     layout: str
     multiple: int = 1
-    sizes: tuple[str | None, ...] = ()
+    sizes: tuple[str | int | None, ...] = ()
 
     def __str__(self) -> str:
         rows = f" of rows of {self.multiple}" if self.multiple > 1 else ""
-        return f"{self.layout} {self.dtype}[{', '.join(n or '?' for n in self.sizes or '?' * self.rank)}]{rows}"
+        return f"{self.layout} {self.dtype}[{', '.join(str(n or '?') for n in self.sizes or '?' * self.rank)}]{rows}"
 
 
 @dataclass(frozen=True)
@@ -145,15 +145,18 @@ def named_sizes(kinds: Mapping[str, Kind], values: Sequence[Any], grid: Sequence
         -> tuple[dict[str, Kind], tuple[str, ...]]:
     """`kinds` with the sizes that are equal, in these arguments (described), to those of the same dim, from the last
     one on, of an array before, and the names of the grid's dims, which may be as large as a dim of an array. Of what is
-    equal a GPU is given one number, and compares nothing; a CPU has no use for another form."""
-    names, first, found = list(GRID_NAMES[:len(grid)]), dict[tuple[int, int], str](), dict(kinds)
+    equal a GPU is given one number, and compares nothing; a last dim as long as a constant says (a row that is one
+    block) is that number. A CPU has no use for another form."""
+    names, first, found = list(GRID_NAMES[:len(grid)]), dict[tuple[int, int], str | int](), dict(kinds)
+    first.update({(1, k.value): k.value for k in kinds.values() if isinstance(k, Constant) and k.kind is int
+                  and k.value > 1})
     for (n, kind), a in zip(kinds.items(), values, strict=True):
         if not isinstance(kind, ArrayOf) or a.device[0] in ON_HOST:
             continue
         known = [first.setdefault((kind.rank - d, size), f"{n}_{d}") for d, size in enumerate(a.shape)]
         found[n] = replace(kind, sizes=tuple(None if k == f"{n}_{d}" else k for d, k in enumerate(known)))
         for i, size in enumerate(grid):
-            names[i] = next((k for k, s in zip(known[:-1], a.shape, strict=False)
+            names[i] = next((str(k) for k, s in zip(known[:-1], a.shape, strict=False)
                              if s == size and names[i] == GRID_NAMES[i]), names[i])
     return found, tuple(names)
 

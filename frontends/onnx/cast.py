@@ -59,4 +59,6 @@ def bit_cast(cx: Context) -> Value:
         return xt.bitcast(convert(cx[0], "ui8"), dtype=target)
     if target == np.bool_:
         return convert(xt.bitcast(cx[0], dtype="ui8"), "i1")
+    if bits(target) != bits(cx.dtype(0)):
+        cx.misfit(f"{dtype_name(target)} has another width than {element(cx[0])}")
     return xt.bitcast(cx[0], dtype=target)

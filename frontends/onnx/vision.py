@@ -52,23 +52,21 @@ def non_max_suppression(cx: Context) -> Value:
     most = _threshold(cx, 2, 0, "i64")
     overlap, least = _threshold(cx, 3, 0.0, "f32"), _threshold(cx, 4, None, "f32")
     ranked, order = xt.top_k(scores, k=n, axis=2, largest=True)
-    corners = _corners(boxes, cx.attr("center_point_box", 0))
-    sorted_boxes = xt.gather(xt.broadcast(unsqueeze(corners, [1]), shape=(batch, classes, n, 4)), order, axis=2,
-                             batch_dims=2)
-    clash = xt.compare(_overlaps(sorted_boxes), overlap, direction="gt")
+    corners = [xt.gather(xt.broadcast(unsqueeze(c, [1]), shape=(batch, classes, n)), order, axis=2, batch_dims=2)
+               for c in _corners(boxes, cx.attr("center_point_box", 0))]
+    line, row = (xt.iota(shape=s, axis=d, dtype="i32") for s, d in (((1, 1, n), 2), ((n, 1), 0)))
+    clash = xt.and_(xt.compare(_overlaps(*corners), overlap, direction="gt"), xt.compare(line, row, direction="lt"))
     alive = xt.broadcast(xt.scalar(True, "i1"), shape=(batch, classes, n))
     if least is not None:
         alive = xt.compare(ranked, least, direction="gt")
-    line = xt.iota(shape=(1, 1, n), axis=2, dtype="i64")
 
     def step(state: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], list[int]]:
         keep, (rivals, i) = state[0], slices
-        beaten = xt.reduce(xt.and_(xt.and_(rivals, keep), xt.compare(line, i, direction="lt")), kind="or", axes=(2,),
-                           keepdims=True)
+        beaten = xt.reduce(xt.and_(rivals, keep), kind="or", axes=(2,), keepdims=True)
         own = xt.compare(line, i, direction="eq")
         return [xt.and_(keep, xt.not_(xt.and_(own, beaten)))], []
 
-    (kept,) = xt.scan([alive], [clash, xt.iota(shape=(n,), axis=0, dtype="i64")], step, axes=[2, 0])
+    (kept,) = xt.scan([alive], [clash, xt.iota(shape=(n,), axis=0, dtype="i32")], step, axes=[2, 0])
     rank = xt.cumulative(convert(kept, "i64"), kind="sum", axis=2, exclusive=False, reverse=False)
     kept = xt.and_(kept, xt.compare(rank, most, direction="le"))
     found = xt.transpose(xt.nonzero(kept, symbol=cx.graph.fresh_symbol(f"{cx.node.output[0]}_count")), perm=(1, 0))
@@ -82,18 +80,17 @@ def _threshold(cx: Context, i: int, default: float | None, kind: str) -> Value |
     return None if default is None else xt.scalar(default, kind)
 
 
-def _corners(boxes: Value, centered: int) -> Value:
-    """[..., 4] as y1, x1, y2, x2 with y1 <= y2 and x1 <= x2."""
-    a, b, c, d = (slice_axis(boxes, 2, i, i + 1) for i in range(4))
+def _corners(boxes: Value, centered: int) -> tuple[Value, ...]:
+    """y1, x1, y2, x2 of [..., 4], with y1 <= y2 and x1 <= x2."""
+    a, b, c, d = (squeeze(slice_axis(boxes, 2, i, i + 1), [2]) for i in range(4))
     if centered:  # x, y, width, height
         half_w, half_h = xt.mul(c, scalar(0.5, c)), xt.mul(d, scalar(0.5, d))
         a, b, c, d = xt.sub(b, half_h), xt.sub(a, half_w), xt.add(b, half_h), xt.add(a, half_w)
-    return xt.concatenate(xt.minimum(a, c), xt.minimum(b, d), xt.maximum(a, c), xt.maximum(b, d), axis=2)
+    return xt.minimum(a, c), xt.minimum(b, d), xt.maximum(a, c), xt.maximum(b, d)
 
 
-def _overlaps(boxes: Value) -> Value:
-    """Intersection over union of all pairs: [batch, classes, n, 4] -> [batch, classes, n, n]."""
-    y1, x1, y2, x2 = (squeeze(slice_axis(boxes, 3, i, i + 1), [3]) for i in range(4))
+def _overlaps(y1: Value, x1: Value, y2: Value, x2: Value) -> Value:
+    """Intersection over union of all pairs, of [batch, classes, n] each: [batch, classes, n, n]."""
     zero = scalar(0, y1)
 
     def shared(low: Value, high: Value) -> Value:

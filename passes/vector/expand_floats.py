@@ -1,21 +1,25 @@
 """expand-floats: arithmetic and casts of bf16 and the f8 types in terms of f32 and integers.
 
     %y = arith.addf %a, %b : vector<8xbf16>     becomes extf, addf in f32, and a rounding shift of the bits
+    %y = arith.maximumf %a, %b                  becomes %a is NaN ? %a : %a > %b ? %a : %b
 
-Needed where the target has no such instructions: LLVM would call library functions that no process has.
+Needed where the target has no such instructions: LLVM would call library functions that no process has. On x86 it would
+make six instructions of a maximum, which also tell the zeros apart: of these three, one waits for %b, which in a
+reduction is the maximum so far.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import Module, Operation, Type, Value, ir
+from xcc._mlir import Module, Operation, Type, Value, ir, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import Lanes, element, with_element
 from xcc.passes.shared.small_floats import FORMATS, decode, decode_half, encode
 from xcc.passes.shared.values import op
 from xcc.passes.walk import ops_where
 
+_EXTREMES = {"arith.maximumf": "ogt", "arith.minimumf": "olt"}
 _MOVES = ("arith.constant", "arith.select", "arith.bitcast")
 
 
@@ -43,6 +47,24 @@ class ExpandFloats(Pass):
                            and _concerns(o, kinds), outer_first=True):
             with ir.InsertionPoint(o), o.location:
                 _expand(o, rounds, self.halves)
+        if ctx.chip is not None and not ctx.chip.nan_extremes:
+            for o in ops_where(module, _is_wide_extreme):
+                _compare(o)
+
+
+def _is_wide_extreme(o: Operation) -> bool:
+    """A maximum or minimum of vectors that LLVM does not know to be free of NaN."""
+    return o.name in _EXTREMES and isinstance(o.results[0].type, ir.VectorType) \
+        and isinstance(element(o.results[0].type), (ir.F32Type, ir.F64Type)) \
+        and all(maker(v, "arith.constant") is None for v in o.operands)
+
+
+def _compare(o: Operation) -> None:
+    with ir.InsertionPoint(o), o.location:
+        a, b = map(Lanes, o.operands)
+        better = a.compare(_EXTREMES[o.name], b).select(a, b)
+        o.results[0].replace_all_uses_with(a.compare("uno", a).select(a, better).v)
+    o.erase()
 
 
 def _is_small(t: Type) -> bool:

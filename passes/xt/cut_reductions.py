@@ -10,6 +10,7 @@ parts, so that it stays in the first kernel. Narrow floats are summed in f32 thr
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
@@ -19,7 +20,9 @@ from xcc.passes.xt.graph.rewrite import is_pointwise, producer, rebuilt, rewrite
 from xcc.symbolic import Dim
 
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
-SECTOR = 64         # bytes of columns that a block reduces side by side
+ELEMENTS, PART = 3 << 15, 4096
+BESIDE = 64         # columns of a block: as many of all types, so that sums of several may share a loop
+BLOCKS = 3          # of a core
 
 
 @register_pass
@@ -29,34 +32,23 @@ class CutReductions(Pass):
     elements: how many elements a block must have to be worth a second kernel; part: how many it keeps at least.
     """
 
-    elements: int = 3 << 15
-    part: int = 4096
+    elements: int = ELEMENTS
+    part: int = PART
 
     def run(self, module: Module, ctx: PassContext) -> None:
         rewrite(module, {"reduce": lambda op: self._cut(op, ctx.chip.cores)})
 
     def _cut(self, op: Operation, cores: int) -> Value | None:
         a, x = xt.attrs_of(op), op.operands[0]
-        kind = xt.TensorType.of(x)
-        sizes = [d for d in kind.shape if isinstance(d, int)]
-        reduced = [d for d in a.axes if kind.shape[d] != 1]
-        if len(sizes) != len(kind.shape) or not reduced or \
-                any(sizes[d] != 1 for d in range(reduced[0], reduced[-1]) if d not in reduced):
+        kind, columns = xt.TensorType.of(x), columns_of(x, a.axes)
+        parts = 1 if columns is None else parts_of(columns, cores, self.elements, self.part)
+        if columns is None or parts == 1:
             return None
-        lead, n = math.prod(sizes[:reduced[0]]), math.prod(sizes[d] for d in reduced)
-        tail = math.prod(sizes[reduced[-1] + 1:])
-        beside = min(tail, max(1, SECTOR * 8 // xt.width(kind.dtype)))      # columns of a block
-        blocks = lead * -(-tail // beside)
-        if not blocks or blocks >= cores or n * beside < self.elements:
-            return None
-        parts = 2
-        while parts * blocks < 2 * cores and n * beside >= 2 * parts * self.part:
-            parts *= 2
-        parts = next((p for p in range(parts, parts // 2, -1) if n % p == 0), parts)
+        lead, n, tail = columns
         rest = n % parts
-        whole = _reshaped(x, (lead, n, tail)) if rest else x
+        whole = reshaped(x, (lead, n, tail)) if rest else x
         main = xt.slice(whole, starts=(0, 0, 0), limits=(lead, n - rest, tail), strides=(1, 1, 1)) if rest else x
-        cut = _wide(_reshaped(main, (lead, parts, n // parts, tail)), a.kind)
+        cut = _wide(reshaped(main, (lead, parts, n // parts, tail)), a.kind)
         p = xt.reduce(cut, kind=a.kind, axes=(2,), keepdims=False)
         y = xt.reduce(p, kind=a.kind, axes=(1,), keepdims=False)
         if rest:
@@ -67,12 +59,35 @@ class CutReductions(Pass):
         return xt.convert(y, dtype=kind.dtype) if xt.TensorType.of(y).dtype != kind.dtype else y
 
 
+def columns_of(x: Value, axes: Sequence[int]) -> tuple[int, int, int] | None:
+    """Sizes of what lies ahead of the reduced `axes`, of these, and behind them, where they lie together."""
+    shape = xt.shape_of(x)
+    sizes, reduced = [d for d in shape if isinstance(d, int)], [d for d in axes if shape[d] != 1]
+    if len(sizes) != len(shape) or not reduced or any(
+            sizes[d] != 1 for d in range(reduced[0], reduced[-1]) if d not in reduced):
+        return None
+    return math.prod(sizes[:reduced[0]]), math.prod(sizes[d] for d in reduced), math.prod(sizes[reduced[-1] + 1:])
+
+
+def parts_of(columns: tuple[int, int, int], cores: int, elements: int = ELEMENTS, part: int = PART) -> int:
+    """How many parts of columns, of sizes as in `columns_of`, give all cores work; 1 where there is enough of it."""
+    lead, n, tail = columns
+    beside = min(tail, BESIDE)
+    blocks = lead * -(-tail // beside)
+    if not blocks or blocks >= cores or n * beside < elements:
+        return 1
+    parts = 2
+    while parts * blocks < BLOCKS * cores and n * beside >= 2 * parts * part:
+        parts *= 2
+    return next((p for p in range(parts, parts // 4, -1) if n % p == 0), parts)
+
+
 def _wide(value: Value, kind: str) -> Value:
     narrow = xt.TensorType.of(value).dtype in NARROW and kind in ("sum", "prod")
     return xt.convert(value, dtype="f32") if narrow else value
 
 
-def _reshaped(value: Value, shape: tuple[int, ...], shared: bool = False) -> Value:
+def reshaped(value: Value, shape: tuple[int, ...], shared: bool = False) -> Value:
     """`value` in another shape of as many columns, its last dim: what makes it element by element works in that shape.
 
     shared: others need it as well, in the shape that it has. So it is made twice where that reads no more than it has.
@@ -88,9 +103,11 @@ def _reshaped(value: Value, shape: tuple[int, ...], shared: bool = False) -> Val
         if v in made:
             continue
         if xt.shape_of(v) == xt.shape_of(value):
-            made[v] = _reshaped(v, shape, shared)
+            made[v] = reshaped(v, shape, shared)
         elif all(d == 1 for d in xt.shape_of(v)) and math.prod(shape) != 1:
             made[v] = xt.reshape(v, shape=()) if xt.shape_of(v) else v
+        elif xt.shape_of(v) == (*xt.shape_of(value)[:-1], 1) and xt.shape_of(value)[-1] == shape[-1]:
+            made[v] = xt.reshape(v, shape=(*shape[:-1], 1))
         elif _is_columns(xt.shape_of(v), xt.shape_of(value), shape[-1]):
             made[v] = xt.reshape(v, shape=shape[-1:])
         else:

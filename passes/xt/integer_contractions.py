@@ -141,7 +141,10 @@ class _Rules(QuantisedMoves):
         depth = right[a.rhs_contract[0]]
         if left is not None and x.zero is not None and not isinstance(depth, int):
             return no_match(op, "both sides have zero points, and the length of the sums is not known")
-        total = xt.dot_general(x.values, w.values, **(vars(a) | {"dtype": _sum_type(x)}))
+        operands = [x.values, w.values]
+        if not self.chip.both and not is_constant(w.values):
+            operands = [_whole_groups(x.values, a.lhs_contract), _whole_groups(w.values, a.rhs_contract)]
+        total = xt.dot_general(*operands, **(vars(a) | {"dtype": _sum_type(x)}))
         if left is not None:
             rows = xt.reduce(xt.convert(x.values, dtype="i32"), kind="sum", axes=a.lhs_contract)
             rows = self._less_zeros(rows, x, depth)
@@ -156,13 +159,13 @@ class _Rules(QuantisedMoves):
         return xt.sub(sums, xt.mul(xt.constant(np.asarray(terms), "i32"), xt.convert(flat(x.zero), dtype="i32")))
 
     def _pays_for_packing(self, op: Operation) -> bool:
-        """Whether a computed right side may be brought into groups for dot product instructions: it has whole ones, and
-        is multiplied by enough rows."""
+        """Whether a computed right side may be brought into groups for dot product instructions: it is multiplied by
+        enough rows."""
         a, left = attrs_of(op), dims_of(op.operands[0])
         depth, last = left[-1], len(left) - 1
         rows = nominal_count(tuple(d for n, d in enumerate(left) if n not in (*a.lhs_batch, last)), {})
         return bool(self.chip.left) and tuple(a.lhs_contract) == (last,) and rows >= MANY_ROWS \
-            and isinstance(depth, int) and depth % GROUP == 0
+            and isinstance(depth, int)
 
     def _sides(self, op: Operation, sign: str, channel: int,
                computed: bool = False) -> NoMatch | tuple[Quantised, Quantised, Value | None]:
@@ -262,6 +265,13 @@ class _Rules(QuantisedMoves):
         if parts is None:
             return no_match(op, "it quantises more than integers times factors")
         return xt.requantize(parts, zero_point=int(point), dtype=a.dtype)
+
+
+def _whole_groups(value: Value, contract: Sequence[int]) -> Value:
+    """An operand of a product with zeros behind its sums' terms, so that these are whole groups."""
+    terms = dims_of(value)[contract[0]]
+    high = [-terms % GROUP if d == contract[0] and isinstance(terms, int) else 0 for d in range(len(dims_of(value)))]
+    return xt.pad(value, low=[0] * len(high), high=high, value=0) if any(high) else value
 
 
 def _sum_type(x: Quantised) -> str:

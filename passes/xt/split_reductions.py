@@ -3,8 +3,8 @@
     %y = xt.reduce(%x) {axes = [1, 2], kind = "sum"}       %p = xt.reduce(%x) {axes = [2], keepdims}
     : tensor<1x240x320x96xf32> -> tensor<1x96xf32>      -> %y = xt.reduce(%p) {axes = [1, 2], kind = "sum"}
 
-The first step has a result for each row of the image; the second has little to read. Narrow floats are summed in f32
-through both.
+The first step has a result for each row of the image, or for each image where its channels come first; the second has
+little to read. Narrow floats are summed in f32 through both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SplitReductions(Pass):
         shape = xt.shape_of(x)
         axes = [d for d in a.axes if shape[d] != 1]
         kept = [d for d in range(len(shape)) if d not in a.axes and shape[d] != 1]
-        if len(axes) < 2 or not kept or axes[-1] > kept[-1]:    # rows that lie together are read by whole blocks
+        if len(axes) < 2 or not kept or axes[0] > kept[-1]:     # rows that lie together are read by whole blocks
             return None
         reduced = nominal_count(tuple(shape[d] for d in axes), {})
         results = nominal_count(tuple(shape[d] for d in kept), {})
@@ -46,6 +46,7 @@ class SplitReductions(Pass):
             return None
         dtype = xt.TensorType.of(x).dtype
         wide = xt.convert(x, dtype="f32") if dtype in NARROW else x
-        part = xt.reduce(wide, kind=a.kind, axes=(axes[-1],), keepdims=True)
+        together = tuple(d for d in axes if d > kept[-1]) or (axes[-1],)
+        part = xt.reduce(wide, kind=a.kind, axes=together, keepdims=True)
         y = xt.reduce(part, kind=a.kind, axes=a.axes, keepdims=a.keepdims)
         return xt.convert(y, dtype=dtype) if dtype in NARROW else y

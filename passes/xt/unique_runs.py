@@ -1,4 +1,4 @@
-"""The distinct elements of a tensor on GPUs: sorted, so that equal ones are runs, which scans count.
+"""The distinct elements of a tensor: sorted, so that equal ones are runs, which scans count.
 
     %v, %i = xt.sort(%x)                                        flat
     %b = %v differs from the element before it                  where a run begins

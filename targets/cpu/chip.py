@@ -40,6 +40,10 @@ class CpuChip(Chip):
         return self.triple.startswith("x86_64") and self.vector_bytes == 64     # AVX-512
 
     @property
+    def nan_extremes(self) -> bool:
+        return not self.triple.startswith("x86_64")
+
+    @property
     def tile_products(self) -> bool:
         return "amx" in self.matrix
 

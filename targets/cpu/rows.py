@@ -20,6 +20,7 @@ CHUNKS_EACH = 2        # chunks, as few as that
 AHEAD = 2048          # elements that are fetched before they are needed, in rows at least one
 TURNED_ROW = 256       # elements of a chunk's rows that are columns of what is read, a cache line of each at a time
 SCRATCH = 65536        # bytes on a thread's stack
+INTERLEAVED = 7        # columns at most whose transposed tiles are stored as whole vectors of several rows
 WIDE_WINDOW = 32      # elements, from which on lanes walk a window that steps over several elements
 UNROLLED = 9           # steps of all reduction loops, a window's
 LINES = 64             # of a column, from which on wide tiles of columns pay
@@ -158,7 +159,7 @@ def _vector(kernel: Kernel, place: Domain, w: Widths, reductions: bool) -> list[
         if isinstance(rows, int) and rows < w.lanes:
             vector[across] = max(1, rows)
         if isinstance(columns, int) and columns < w.lanes:
-            vector[last] = columns_of(columns, w)
+            vector[last] = columns if columns <= INTERLEAVED else columns_of(columns, w)
     return vector
 
 

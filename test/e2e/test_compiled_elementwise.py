@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xcc.dialects import xt
-from xcc.dialects.xt.types import NUMPY_DTYPES
+from xcc.dialects.xt.types import NUMPY_DTYPES, numpy_dtype
 
 BOOL = np.dtype(bool)
 UNARY = ["abs", "neg", "sign", "exp", "sqrt", "reciprocal", "log", "sin", "tanh", "erf", "sigmoid", "floor", "round",
@@ -153,6 +153,23 @@ def test_short_rows_of_bf16(n: int) -> None:
     x = filled((33, 5, n), np.dtype(ml_dtypes.bfloat16))
     check(lambda v: xt.transpose(v, perm=(2, 1, 0)), x)
     check(lambda v: xt.reverse(v, axes=[0]), x)
+
+
+@pytest.mark.parametrize("shape, perm, dtype", [
+    ((13, 21, 2), (1, 0, 2), np.uint8), ((5, 13, 3, 2, 2), (1, 2, 0, 3, 4), np.float16),
+    ((4, 3, 13, 2), (2, 0, 1, 3), np.float32)])
+def test_transposes_that_keep_a_few_bytes(shape: Any, perm: Any, dtype: Any) -> None:
+    x = np.random.default_rng(2).integers(0, 250, shape).astype(dtype)
+    check(lambda v: xt.transpose(v, perm=perm), x, dynamic=dtype == np.uint8)
+
+
+@pytest.mark.parametrize("dtype", ["ui8", "f32", "bf16"])
+def test_short_rows_are_turned(dtype: str) -> None:
+    """Rows of 2 to 7 elements, several of which are read and stored as one vector, and what is left of them."""
+    xs = [np.random.default_rng(n).integers(0, 250, (n, 61)).astype(numpy_dtype(dtype)) for n in (2, 3, 4, 5, 7)]
+    check(lambda *vs: [xt.transpose(v, perm=(1, 0)) for v in vs], *xs)
+    check(lambda *vs: [xt.add(v, xt.transpose(u, perm=(1, 0))) for v, u in zip(vs[:5], vs[5:], strict=True)],
+          *xs, *(x.T.copy() for x in xs))
 
 
 @given(st.data())

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from compiled import FLOATS, INTEGERS, SIZES, SMALL, arrays, check, examples, filled, shapes
 from hypothesis import given
 from hypothesis import strategies as st
 
 from xcc.dialects import xt
+from xcc.dialects.xt.types import numpy_dtype
 
 F32 = np.dtype(np.float32)
 BOOL = np.dtype(bool)
@@ -110,6 +112,17 @@ def test_sort(data: Any) -> None:
     x = np.round(x.astype(np.float64)).astype(x.dtype) if data.draw(st.booleans()) else x
     axis, down = data.draw(st.integers(-x.ndim, x.ndim - 1)), data.draw(st.booleans())
     check(lambda v: xt.sort(v, axis=axis, descending=down), x, dynamic=data.draw(st.booleans()))
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "i64", "ui8"])
+def test_top_k_of_rows(dtype: str, largest: bool) -> None:
+    """Rows of several blocks: ties, both zeros, infinities and NaN of either sign, the best in the last elements."""
+    x = np.random.default_rng(3).integers(0, 9, (3, 131, 2)).astype(np.float32)
+    x[:, 130], x[:, 129] = (9, -1) if largest else (-1, 9)
+    if dtype in ("f32", "bf16"):
+        x[:, ::9], x[:, 4::37], x[0, 5::41], x[1, 6::43], x[2, 7::47] = -0.0, np.inf, np.nan, -np.nan, -np.inf
+    check(lambda v: xt.top_k(v, k=20, axis=1, largest=largest), x.astype(numpy_dtype(dtype)))
 
 
 @given(st.data())

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from compiled import BF16, FLOATS, INTEGERS, SIZES, arrays, check, examples, filled, shapes
 from hypothesis import given
 from hypothesis import strategies as st
 
 from xcc.dialects import xt
+from xcc.dialects.xt.types import numpy_dtype
 
 F32 = np.dtype(np.float32)
 BOOL = np.dtype(bool)
@@ -29,6 +31,16 @@ def test_reduce(data: Any) -> None:
         x = x[tuple(slice(0, 33) for _ in x.shape)]
     check(lambda v: xt.reduce(v, kind=kind, axes=axes, keepdims=keep), x, dynamic=data.draw(st.booleans()),
           tolerance=4)
+
+
+@pytest.mark.parametrize("kind, dtype", [("max", "f32"), ("min", "f64")])
+def test_extremes_with_nan(kind: str, dtype: str) -> None:
+    """A NaN at any place of a row of several vectors, early or late, in one of its dims or the other."""
+    x = np.random.default_rng(1).standard_normal((5, 90, 3, 41)).astype(numpy_dtype(dtype))
+    for row in range(80):
+        x[row % 5, row, row % 3, row % 41] = np.nan
+    check(lambda v: xt.reduce(v, kind=kind, axes=[0, 2, 3], keepdims=False), x)
+    check(lambda v: xt.reduce(v, kind=kind, axes=[0], keepdims=False), x)
 
 
 @given(st.data())

@@ -95,7 +95,7 @@ def test_sums_at_computed_positions_round_as_one_thread_would():
 @pytest.mark.parametrize(("chip", "shape", "keep", "dtype"), [
     ("sm_90a", (3, 100), 100, "float32"), ("gfx942", (1, 2050), 33, "float32"), ("gfx1201", (70, 40), 40, "float16"),
     ("sm_90a", (2, 300), 5, "float64"), ("gfx942", (5, 90), 90, "uint8"), ("sm_80", (2, 130), 130, "uint32"),
-    ("gfx1100", (2, 80), 3, "int64"), ("sm_80", (3, 65), 1, "bfloat16")])
+    ("gfx1100", (50, 17), 3, "int64"), ("sm_80", (3, 65), 1, "bfloat16")])
 def test_rows_are_sorted_in_registers(chip, shape, keep, dtype):
     low = 0 if dtype[0] == "u" else -20
     x = np.random.default_rng(5).integers(low, 20, shape).astype(getattr(ml_dtypes, dtype, dtype))
@@ -132,3 +132,15 @@ def test_runs_are_sorted_and_merged(chip, kind):
     y = np.concatenate([np.sort(x[:, s:s + 16], 1) for s in range(0, 75, 16)], 1)
     with on_chip(chip):
         check(merges, x, y, np.arange(150, dtype=np.int32).reshape(2, 75))
+
+
+@pytest.mark.parametrize(("chip", "shape", "f"), [
+    ("sm_90a", (2, 16500), lambda x: xt.softmax(x, axis=1)),
+    ("gfx942", (2, 6, 16400), lambda x: xt.group_norm(x, None, None, groups=3, eps=1e-5)),
+    ("sm_80", (3, 2, 2, 40, 70), lambda x: xt.transpose(x, perm=(0, 3, 1, 4, 2)))])
+def test_long_rows_and_transposes_with_two_short_sides(chip, shape, f):
+    x = filled(shape, "float32", 2)
+    module = build(f, [x])
+    with on_chip(chip):
+        [got] = compiled(module).run({"x0": x}).values()
+    np.testing.assert_allclose(got, interpret(module, [x])[0], rtol=1e-4, atol=1e-5)

@@ -59,8 +59,8 @@ def test_dynamic(weights):
 
 @pytest.mark.parametrize("rows, depth", [(17, 20), (3, 20), (17, 21)])
 def test_products_of_activations(rows, depth):
-    """Queries times keys, in bytes with zero points: by dot product instructions where there are enough rows and whole
-    groups, else in floats."""
+    """Queries times keys, in bytes with zero points: by dot product instructions where there are enough rows, of sums
+    that are filled up to whole groups, else in floats."""
     nodes = []
     for name, point in (("a", "za"), ("b", "zb")):
         nodes += [helper.make_node("QuantizeLinear", [name, "s", point], [name + "q"]),

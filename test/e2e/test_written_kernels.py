@@ -136,7 +136,7 @@ def test_steps_that_the_run_knows(chip: str) -> None:
                                             "M": 64, "N": 128, "K": 64, "GROUP": 2}, {"c": np.where(c > 0, c, c / 2)})
 
     config = {"persistent": 2, "stages": 4} if chip == "sm_90a" else {}
-    program, _ = program_of(case(64), (CUDA, 0), config)
+    program, _ = program_of(case(72), (CUDA, 0), config)
     made = tile.compile(program, "nvptx" if chip.startswith("sm") else "amdgcn", chip, keep=("plan", "gpu"), emit=False)
     assert all(word in made.stages["plan"] for word in PLANS[chip])
     for terms in STEPS:
@@ -214,14 +214,15 @@ def test_forms_of_sizes() -> None:
     def form(device: int, grid: tuple[int, ...], *shapes: tuple[int, ...]) -> Any:
         given = [Array("f32", shape, tuple(prod(shape[d + 1:]) for d in range(len(shape))), (device, 0))
                  for shape in shapes]
-        kinds = kinds_of([Parameter(n, False) for n in "abc"], given)
-        named, names = named_sizes(dict(zip("abc", kinds, strict=True)), given, grid)
-        return [k.sizes for k in named.values()], names, is_small(given, grid)     # type: ignore[union-attr]
+        kinds = kinds_of([*(Parameter(n, False) for n in "abc"), Parameter("N", True)], [*given, 32])
+        named, names = named_sizes(dict(zip("abcN", kinds, strict=True)), [*given, 32], grid)
+        return [k.sizes for k in list(named.values())[:3]], names, is_small(given, grid)     # type: ignore[union-attr]
 
     shapes = (8, 5), (5,), (8, 9)
     assert form(CUDA, (8,), *shapes) == ([(None, None), ("a_1",), ("a_0", None)], ("a_0",), True)
     assert form(CUDA, (5, 8), *shapes)[1:] == (("grid_0", "a_0"), True)
     assert form(CUDA, (7,), (5, 8), (5,), (7, 5)) == ([(None, None), (None,), (None, "b_0")], ("c_0",), True)
+    assert form(CUDA, (32,), (32, 32), (32,), (8, 32))[:2] == ([(None, 32), (32,), (None, 32)], ("a_0",))   # N
     assert form(CPU, (8,), *shapes) == ([(), (), ()], ("grid_0",), False)
     assert not form(CUDA, (1 << 18,), *shapes)[2] and not form(CUDA, (8,), (1 << 15, 1 + (1 << 15)), *shapes[1:])[2]
 

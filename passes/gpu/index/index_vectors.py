@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from xcc._mlir import Operation, Value, arith_d, ir, maker
+from xcc._mlir import Operation, Value, ir, maker
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.tile_ops import element_bytes, splat
 
-__all__ = ["elements_divisor", "gather_run", "line_below", "line_of", "same_along", "scalar_of", "step_along"]
+__all__ = ["elements_divisor", "gather_run", "line_along", "line_of", "same_along", "scalar_of", "step_along"]
 
 _SHAPES = ("vector.broadcast", "vector.shape_cast")
 
@@ -76,14 +76,23 @@ def step_along(value: Value, width: int) -> tuple[int, int] | None:
     return (0, known[0][1]) if op.name == "arith.index_cast" else (0, 1)
 
 
-def line_below(op: Operation) -> tuple[Value | None, Value] | None:
-    """(s, n) where the arith.cmpi `op` asks of 0, 1, ... behind the scalar s (None: 0) which are below the scalar n."""
-    if ir.IntegerAttr(op.attributes["predicate"]).value != arith_d.CmpIPredicate.slt.value:
-        return None
-    line, bound = line_of(op.operands[0]), scalar_of(op.operands[1])
-    if line is None or bound is None or not isinstance(bound.type, ir.IndexType):
-        return None
-    return line[0], bound
+def line_along(value: Value) -> tuple[Value | None, int] | None:
+    """(s, d) where `value` is 0, 1, ... behind the scalar index s (None: 0) along its dim d, the same along others."""
+    op = maker(value, "vector.step", "vector.broadcast", "vector.shape_cast", "arith.index_cast", "arith.addi")
+    if op is None or op.name == "vector.step":
+        return None if op is None else (None, 0)
+    if op.name == "arith.addi":
+        sides = [(line_along(v), scalar_of(w)) for v, w in zip(op.operands, [*op.operands][::-1], strict=True)]
+        return next(((s, line[1]) for line, s in sides if line is not None and line[0] is None
+                     and s is not None and isinstance(s.type, ir.IndexType)), None)
+    line = line_along(op.operands[0]) if isinstance(op.operands[0].type, ir.VectorType) else None
+    if line is None or op.name == "arith.index_cast":
+        return line
+    old, new = (list(ir.VectorType(v.type).shape) for v in (op.operands[0], value))
+    if op.name == "vector.broadcast":
+        return line[0], line[1] + len(new) - len(old)
+    return (line[0], new.index(old[line[1]])) if [n for n in new if n > 1] == [n for n in old if n > 1] \
+        == [old[line[1]]] else None
 
 
 def line_of(value: Value) -> tuple[Value | None, int] | None:

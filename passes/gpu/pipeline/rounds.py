@@ -29,9 +29,10 @@ from xcc.passes.shared.values import index, is_vector
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["GROUP", "PERSISTENT", "Rounds", "rounds_problem"]
+__all__ = ["DESCENDING", "GROUP", "PERSISTENT", "Rounds", "rounds_problem"]
 
 GROUP = "xcc.group"         # on an scf.forall: tiles along the last dim but one that neighbouring workgroups take
+DESCENDING = "xcc.descending"       # on an scf.forall: the dim whose last tiles come first
 PERSISTENT = "xcc.persistent"       # on an scf.forall: how many workgroups compute all of its tiles
 
 

@@ -8,7 +8,7 @@ from xcc.passes.gpu.index.index_values import forall_bounds, kernel_symbols, sym
 from xcc.passes.gpu.layout.registers import guarded
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import int_attribute
-from xcc.passes.gpu.pipeline.rounds import GROUP, PERSISTENT, Rounds
+from xcc.passes.gpu.pipeline.rounds import DESCENDING, GROUP, PERSISTENT, Rounds
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.shared.values import index
 from xcc.passes.walk import walk
@@ -83,7 +83,11 @@ class Grid:
             rest = arith_d.divui(rest, size)
         if outer:
             coords.append(rest)
-        for arg, c, lo, by in zip(self.block.arguments, reversed(coords), self.lower, self.step, strict=False):
+        coords.reverse()
+        if DESCENDING in self.forall.attributes:
+            d = int_attribute(self.forall, DESCENDING)
+            coords[d] = arith_d.subi(arith_d.subi(self.sizes[d], index(1)), coords[d])
+        for arg, c, lo, by in zip(self.block.arguments, coords, self.lower, self.step, strict=False):
             value = c if by == 1 else arith_d.muli(c, self._bound(by))
             self.k.values[arg] = value if lo == 0 else arith_d.addi(value, self._bound(lo))
 

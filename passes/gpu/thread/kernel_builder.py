@@ -107,7 +107,7 @@ class KernelBuilder(TileKernel):
         elif op.name == "arith.constant" and is_vector(op.results[0]):
             positions.constant(self, op)
         elif not self.loops and any(is_vector(v) for v in [*op.operands, *op.results]):
-            if op.name == "arith.cmpi" and positions.bounded(self, op):
+            if op.name == "arith.cmpi" and positions.compared(self, op):
                 return
             if not is_elementwise(op):
                 raise CompilerBug(f"{op.name} has no distribution to threads")

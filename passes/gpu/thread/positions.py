@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -10,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Operation, Value, arith_d, ir, maker, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
-from xcc.passes.gpu.index.index_vectors import line_below
+from xcc.passes.gpu.index.index_vectors import line_along, scalar_of
+from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
-from xcc.passes.gpu.layout.tile_ops import shape_of
+from xcc.passes.gpu.layout.tile_ops import splat
 from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import index, is_vector, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["bounded", "broadcast", "constant", "mask", "reshape", "step", "transpose"]
+__all__ = ["broadcast", "compared", "constant", "mask", "reshape", "step", "transpose"]
 
 
 Position = tuple[int, ...]
@@ -73,18 +76,47 @@ def mask(k: KernelBuilder, op: Operation) -> None:
         bounds = [index(n) for n in op.attributes["mask_dim_sizes"]]
     runs = [_run(layout, d, divisor(v) if op.name == "vector.create_mask" else 1) for d, v in
             enumerate(op.operands if op.name == "vector.create_mask" else bounds)]
-    tests: dict[tuple[int, int], Value] = {}
+    tests = [_below(k, layout, d, runs[d], bound) for d, bound in enumerate(bounds)]
     out = []
     for r in range(layout.registers):
         joined: Any = None
-        for d, bound in enumerate(bounds):
-            key = (d, layout.at(register=r)[d] // runs[d])
-            if key not in tests:
-                tests[key] = _all_or_none(bound, layout.shape[d]) or arith_d.cmpi(
-                    arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, d), bound)
-            joined = tests[key] if joined is None else arith_d.andi(joined, tests[key])
+        for d, below in enumerate(tests):
+            test = below[layout.at(register=r)[d] // runs[d]]
+            joined = test if joined is None else arith_d.andi(joined, test)
         out.append(joined)
     k.values[op.results[0]] = from_registers(out)
+
+
+def _below(k: KernelBuilder, layout: Layout, dim: int, run: int, bound: Value) -> dict[int, Value]:
+    """Whether a register's coordinate `dim` is below `bound`, by the coordinate's number of runs of the thread's own.
+
+    What is compared are numbers, with the bound as seen from where the thread begins: coordinates of many registers
+    would be kept through loops.
+    """
+    places: dict[int, int] = {}
+    for r in range(layout.registers):
+        places.setdefault(layout.at(register=r)[dim] // run, r)
+    whole, ends = _all_or_none(bound, layout.shape[dim]), (int_constant(bound), largest(bound, {}))
+    if whole is not None:
+        return dict.fromkeys(places, whole)
+    part = _apart(k, layout, dim) if len(places) > 1 and ends[0] is None else None
+    limit = bound if part is None else arith_d.subi(bound, part)
+    return {at: _known(layout, dim, layout.at(register=r)[dim], ends) or arith_d.cmpi(
+        arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, dim) if part is None
+        else index(layout.at(register=r)[dim]), limit) for at, r in places.items()}
+
+
+def _apart(k: KernelBuilder, layout: Layout, dim: int) -> Value | None:
+    """The thread's part of coordinate `dim`, where a register's is added to it; None where there is none, and on chips
+    whose kernels keep products' operands in registers: attention's gradients spilled there."""
+    if not k.chip.warpgroup_products:
+        return None
+    moving = _bits(layout, dim, "lane") | _bits(layout, dim, "warp")
+    return None if moving & _bits(layout, dim, "register") else k.code.part(layout, dim)
+
+
+def _bits(layout: Layout, dim: int, name: str) -> int:
+    return functools.reduce(operator.or_, (v[dim] for v in layout.basis(name)), 0)
 
 
 def _all_or_none(bound: Value, elements: int) -> Value | None:
@@ -95,6 +127,17 @@ def _all_or_none(bound: Value, elements: int) -> Value | None:
     return op.operands[0] if (int_constant(op.operands[1]) or 0) >= elements else None
 
 
+def _known(layout: Layout, dim: int, at: int, end: tuple[int | None, int | None]) -> Value | None:
+    """Whether what threads hold from coordinate `at` along `dim` on is below a bound, of which `end` says what it is
+    and what it is at most, where that is the same for all of them."""
+    fixed, most = end
+    last = at | sum(v[dim] for name in ("lane", "warp") for v in layout.basis(name))
+    i1 = ir.IntegerType.get_signless(1)
+    if most is not None and at >= most:
+        return arith_d.constant(i1, 0)
+    return arith_d.constant(i1, 1) if fixed is not None and last < fixed else None
+
+
 def _run(layout: Layout, dim: int, factor: int) -> int:
     """How many neighbours along `dim`, all in one thread, are on one side of each multiple of `factor`."""
     run = factor & -factor
@@ -102,24 +145,38 @@ def _run(layout: Layout, dim: int, factor: int) -> int:
     return min([run, *(v & -v for v in moving)])
 
 
-def bounded(k: KernelBuilder, op: Operation) -> bool:
-    """arith.cmpi of positions, 0, 1, ... behind a scalar, and a bound: one comparison for neighbours of a thread that
-    are on one side of whatever the bound is. False where `op` is something else."""
-    found = line_below(op)
-    dims = [d for d, n in enumerate(shape_of(op.results[0])) if n > 1] if found is not None else []
-    if found is None or len(dims) != 1:
+def compared(k: KernelBuilder, op: Operation) -> bool:
+    """arith.cmpi of positions, 0, 1, ... behind a scalar, as those of :func:`mask`; where the bound is a scalar, one
+    comparison for neighbours of a thread that are on one side of whatever it is. False where `op` is something else."""
+    line = line_along(op.operands[0])
+    if line is None:
         return False
-    (dim,), (start, bound) = dims, found
-    layout = k.layout(op.results[0])
-    run = _run(layout, dim, math.gcd(divisor(bound), MAX_DIVISOR if start is None else divisor(start)))
-    limit = k.get(bound) if start is None else arith_d.subi(k.get(bound), k.get(start))
-    tests: dict[int, int] = {}
-    for r in range(layout.registers):
-        tests.setdefault(layout.at(register=r)[dim] // run, r)
-    made = {at: arith_d.cmpi(arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, dim), limit)
-            for at, r in tests.items()}
-    k.values[op.results[0]] = from_registers([made[layout.at(register=r)[dim] // run]
-                                              for r in range(layout.registers)])
+    (start, dim), layout = line, k.layout(op.results[0])
+    bound = scalar_of(op.operands[1])
+    below = ir.IntegerAttr(op.attributes["predicate"]).value == arith_d.CmpIPredicate.slt.value
+    if below and start is None and (splat(op.operands[1]) or 0) >= layout.shape[dim]:
+        kind = k.type_of(op.results[0])
+        k.values[op.results[0]] = arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.BoolAttr.get(True)))
+        return True
+    if bound is not None and below and isinstance(bound.type, ir.IndexType):
+        run = _run(layout, dim, math.gcd(divisor(bound), MAX_DIVISOR if start is None else divisor(start)))
+        tests = _below(k, layout, dim, run, k.get(bound) if start is None
+                       else arith_d.subi(k.get(bound), k.get(start)))
+        k.values[op.results[0]] = from_registers([tests[layout.at(register=r)[dim] // run]
+                                                  for r in range(layout.registers)])
+        return True
+    part, places = _apart(k, layout, dim), [layout.at(register=r)[dim] for r in range(layout.registers)]
+    if part is None or len(set(places)) ** 2 < layout.registers:     # the other side has more that differ
+        return False
+    other = k.get(op.operands[1])
+    kind = ir.VectorType(other.type)
+    first = part if start is None else arith_d.addi(part, k.get(start))
+    if not isinstance(kind.element_type, ir.IndexType):
+        first = arith_d.index_cast(kind.element_type, first)
+    limit = arith_d.subi(other, vector_d.broadcast(kind, first))
+    numbers = arith_d.constant(kind, ir.DenseElementsAttr.get(
+        [ir.IntegerAttr.get(kind.element_type, n) for n in places], kind))
+    k.values[op.results[0]] = arith_d.cmpi(ir.IntegerAttr(op.attributes["predicate"]).value, numbers, limit)
     return True
 
 

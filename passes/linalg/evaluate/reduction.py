@@ -111,7 +111,8 @@ class Reduction:
             return self._loop(at, env, accs, *self.ev.bounds, n, self._walk(p, end))
         if isinstance(size, int) and size <= n:
             return self._run(at + 1, {**env, name: Ix(coefs=((self.axes[p], 1),))}, accs)
-        if self.ev.schedule.tail == "mask" and not (isinstance(size, int) and size % n == 0):
+        apart = isinstance(size, int) and bool(self.out_axes) and not self.contract
+        if self.ev.schedule.tail == "mask" and not (isinstance(size, int) and (apart or size % n == 0)):
             return self._loop(at, env, accs, self.b.int(0), self.b.dim(size), n, self._walk(p, self.b.dim(size)))
         whole = size - symbolic.mod(size, n)
         if whole != 0:

@@ -33,7 +33,7 @@ def levels_of(kernel: Kernel) -> list[list[Op]]:
 
     for op in kernel.ops:
         if op.is_reduction:
-            if op.operation is None or combiner(op, 0) is None:
+            if op.operation is None or len(op.results) != 1 or combiner(op, 0) is None:
                 return []
             level[op] = max((below(s) for s, _ in op.inputs), default=0)
     return [[op for op, n in level.items() if n == found] for found in range(max(level.values(), default=-1) + 1)]

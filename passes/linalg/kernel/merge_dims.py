@@ -6,6 +6,7 @@ from xcc import symbolic
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, captured_tensors
 from xcc.symbolic import Dim
 
+LONG = 512      # elements
 Merge = tuple[dict[Tensor, int], dict[Op, tuple[int, int]]]
 """The first of two neighbouring dims of each tensor, the two loops of each op, that become one."""
 
@@ -46,12 +47,15 @@ def merge_dims(kernel: Kernel) -> None:
 
 
 def _find_mergeable(kernel: Kernel) -> Merge | None:
-    for t in kernel.results:
-        for j in range(len(t.dims) - 1):
-            found = _closure(kernel, t, j)
-            if found is not None:
-                return found
-    return None
+    pairs = [(t, j) for t in kernel.results for j in range(len(t.dims) - 1)]
+    pairs += [(t, j) for op in kernel.ops if op.is_reduction and len(op.inputs) == 1 for t, _ in op.inputs
+              for j in range(len(t.dims) - 1) if _is_long(t.dims[j] * t.dims[j + 1])]
+    return next((found for t, j in pairs if (found := _closure(kernel, t, j)) is not None), None)
+
+
+def _is_long(size: Dim) -> bool:
+    """Whether reduced dims of `size` together are worth one loop: of short rows GPUs take several at a time."""
+    return isinstance(size, int) and size >= LONG
 
 
 def _cuts_lanes(kernel: Kernel, t: Tensor, j: int) -> bool:

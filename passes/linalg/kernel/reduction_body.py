@@ -15,18 +15,28 @@ EXTENSIONS = ("arith.extf", "arith.extsi", "arith.extui")
 
 
 def combiner(op: Op, n: int) -> str | None:
-    """The op that combines result n's accumulator with the new value, when a lane reduction can do the same."""
-    accumulator = op.block.arguments[len(op.inputs) + n]
+    """The op that combines result n's accumulator with the new value, when a lane reduction can do the same.
+
+    Results that come from one loop have each their own where none is made of another's accumulator.
+    """
+    accumulators = list(op.block.arguments)[len(op.inputs):]
     yielded = op.yielded[n]
     owner = yielded.owner
-    if isinstance(owner, ir.Block) or owner.name not in KINDS or len(op.results) != 1:
+    if isinstance(owner, ir.Block) or owner.name not in KINDS or accumulators[n] not in list(owner.operands):
         return None
-    return owner.name if accumulator in list(owner.operands) else None
+    new = [v for v in owner.operands if v != accumulators[n]]
+    return owner.name if len(new) == 1 and not _is_made_of(new[0], accumulators) else None
+
+
+def _is_made_of(value: Value, arguments: list[Value]) -> bool:
+    """Whether a body value depends on one of its block's `arguments`."""
+    owner = value.owner
+    return value in arguments if isinstance(owner, ir.Block) else any(_is_made_of(v, arguments) for v in owner.operands)
 
 
 def product_operands(op: Op) -> tuple[Value, Value] | None:
     """The factors (body values) of a sum of products over different tensors' loops, else None."""
-    if combiner(op, 0) not in ("arith.addf", "arith.addi") or len(op.inputs) < 2:
+    if len(op.results) != 1 or combiner(op, 0) not in ("arith.addf", "arith.addi") or len(op.inputs) < 2:
         return None
     total = owner_op(op.yielded[0])
     accumulator = op.block.arguments[len(op.inputs)]

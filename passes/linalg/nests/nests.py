@@ -94,9 +94,6 @@ class Nest:
         """Where the chunk that begins at `low` of dim d begins and ends; None: a whole block further on. `end`: of the
         chunk's part of the dim, which begins at any tile."""
         size, step, b = self.dims[d], self.schedule.block[d], self.b
-        if d == self.schedule.gpu.descending:
-            last = b.sub(b.dim(symbolic.ceildiv(size, step)), b.int(1))
-            low = b.sub(b.mul(last, b.int(step)), low)
         b.multiples[low] = step if end is None else self.schedule.vector[d]
         if isinstance(size, int) and size % step == 0 and end is None:
             return low, None
@@ -181,9 +178,8 @@ class Nest:
             return
         if d in ranges:
             low, high = ranges[d]
-            if block == lanes and (high is None or not self.peels or d + 1 == len(self.dims)):
-                limit = None if high is None else self.b.sub(high, low)
-                inner(self.loops.index(d, low, limit))
+            if block < lanes or block == lanes and (high is None or not self.peels or d + 1 == len(self.dims)):
+                inner(self.loops.index(d, low, self._limit(d, low, high)))
             elif high is None:
                 self.loops.whole(d, low, self.b.add(low, self.b.int(block)), inner)
             else:
@@ -201,6 +197,14 @@ class Nest:
                 self.loops.rest(d, self.b.int(whole), self.b.int(size), size % lanes, inner)
         else:
             self.loops.peeled(d, zero, self.b.dim(size), inner)
+
+    def _limit(self, d: int, low: Value, high: Value | None) -> Value | None:
+        """How many lanes are on of the one tile along `d` from `low` to `high`; None: all of them."""
+        block = self.schedule.block[d]
+        if block == self.schedule.vector[d]:
+            return None if high is None else self.b.sub(high, low)
+        most = self.b.int(block)
+        return most if high is None else self.b.binary("arith.minsi", most, self.b.sub(self.b.dim(self.dims[d]), low))
 
     def _rows(self, order: list[int], ranges: dict[int, tuple[Value, Any]]) -> list[tuple[Value, int]]:
         """How far the loops over the dims of `order` go, and their steps."""

@@ -160,15 +160,14 @@ class TileProgram:
 def _points(like: Schedule, rank: int) -> Schedule:
     """A result a workgroup, for results of `rank` dims."""
     ones = (1,) * rank
-    like = replace(like, block=ones, vector=ones, order=tuple(range(rank)), chunks=(), flatten=())
-    return like.with_gpu(descending=-1)
+    return replace(like, block=ones, vector=ones, order=tuple(range(rank)), chunks=(), flatten=())
 
 
 def _rows(like: Schedule, most: int = 0) -> Schedule:
     """Merges the parts of what `like` cuts, a row a workgroup; with `most`, not more columns of it than that."""
     columns = min(like.vector[-1], 1 << most.bit_length() - 1) if most else like.vector[-1]
     tile = (*(1 for _ in like.vector[:-1]), columns)
-    return replace(like, block=tile, vector=tile).with_gpu(descending=-1)
+    return replace(like, block=tile, vector=tile)
 
 
 def _fill_border(b: Builder, bordered: BorderedResult) -> None:

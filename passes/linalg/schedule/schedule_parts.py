@@ -81,7 +81,6 @@ class GpuPart:
       (wgmma), where the chip has them for these types and the tile fits.
     - group: tiles of the last dim but one that neighbouring workgroups walk before they go on along the last, for the
       L2 cache (GROUP_SIZE_M of Triton's tutorial).
-    - descending: a tile dim whose last tiles are launched first, because work grows along it; -1: none.
     - persistent: how many workgroups compute all tiles, one after the other (passes/gpu/pipeline/rounds.py); 0: each
       one tile.
     - streamed: (tiles, workers), stream-K: the sums of the last tiles, in the order of launch, are dealt out to so many
@@ -98,7 +97,6 @@ class GpuPart:
     stages: int = 0
     warpgroup: bool = False
     group: int = 0
-    descending: int = -1
     persistent: int = 0
     streamed: tuple[int, ...] = ()
     splits: int = 0

@@ -108,6 +108,17 @@ class Transfer:
         loaded = op("memref.load", [self.elem], [self.memory, *safe])
         return op("arith.select", [self.elem], [on, loaded, padding])
 
+    def whole_rows(self) -> int:
+        """How many rows of a tile are one access: where none is masked and they lie one after the other, shorter than a
+        vector, as many as a vector has, or all of them where that is no whole number. 1: each row is its own."""
+        if self.mask is not None or not self.straight() or len(self.dims) < 2 or self.dims[-2] != self.rank - 2:
+            return 1
+        strides, _ = ir.MemRefType(self.memory.type).get_strides_and_offset()
+        row, lanes = self.shape[-1], self.u.lanes
+        if strides[-2] != row or row >= lanes or isinstance(self.elem, ir.BF16Type) and row % 2:
+            return 1        # of bf16, LLVM dies of some odd numbers
+        return lanes // row if lanes % row == 0 else self.shape[-2]
+
     def grouped(self) -> bool:
         """Whether whole groups, the last dim of the vector, lie in memory one after the other, masked along one dim."""
         if not self.straight() or None in self.dims:

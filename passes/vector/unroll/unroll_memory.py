@@ -14,7 +14,7 @@ from typing import Any
 from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import dense_constant, extract, index, op, shuffle, splat, vec
-from xcc.passes.vector.unroll.group_tiles import GroupTile
+from xcc.passes.vector.unroll.group_tiles import GroupTile, concatenated
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, ScalarTile, Tile
 from xcc.passes.vector.unroll.transfer import Transfer
 from xcc.passes.vector.unroll.unroll_shape import transposed
@@ -36,6 +36,8 @@ def _read(u: Unroller, o: Operation) -> None:
     if order is not None and not _only_scalars_wanted(o):
         straight = _read_tile(t.permuted(order), padding)
         u.set(o, transposed(straight, [order.index(i) for i in range(len(order))]))
+    elif t.whole_rows() > 1 and all(use.owner.name == "vector.transpose" for use in o.results[0].uses):
+        u.set(o, _read_rows(t))
     elif t.straight() and not _only_scalars_wanted(o):
         u.set(o, _read_tile(t, padding))
     elif t.dims and t.dims[-1] is None and not t.straight():
@@ -70,6 +72,17 @@ def _read_tile(t: Transfer, padding: Value) -> Tile:
         chunk = seen[distinct]
         have = ir.VectorType(chunk.type).shape[0]
         tile.chunks[key] = chunk if have == tile.width(key) else splat(extract(chunk, 0), tile.width(key))
+    return tile
+
+
+def _read_rows(t: Transfer) -> Tile:
+    """A tile of short rows, several of which are read at once, for a transpose."""
+    tile, count, row = t.tile(), t.whole_rows(), t.shape[-1]
+    for key in [k for k in tile.keys() if k[-2] % count == 0]:
+        rows = min(count, t.shape[-2] - key[-2])
+        whole = op("vector.load", [vec(rows * row, t.elem)], [t.memory, *t.address(t.chunk_start(key))])
+        for i in range(rows):
+            tile.chunks[*key[:-2], key[-2] + i, 0] = shuffle(whole, whole, range(i * row, (i + 1) * row))
     return tile
 
 
@@ -112,7 +125,12 @@ def _write(u: Unroller, o: Operation) -> None:
     order = None if t.straight() else t.memory_order()
     if order is not None:
         t, tile = t.permuted(order), transposed(tile, order)
-    if "xcc.stream" in o.attributes and t.straight() and t.mask is None:
+    rows = t.whole_rows()
+    if rows > 1:
+        for key in [k for k in tile.keys() if k[-2] % rows == 0]:
+            parts = [tile.chunk((*key[:-2], key[-2] + i, 0)) for i in range(min(rows, t.shape[-2] - key[-2]))]
+            op("vector.store", [], [concatenated(parts), t.memory, *t.address(t.chunk_start(key))])
+    elif "xcc.stream" in o.attributes and t.straight() and t.mask is None:
         _write_past_caches(t, tile)
     else:
         for key in tile.keys():

@@ -7,10 +7,12 @@ from typing import Any
 
 from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.values import extract, pack, shuffle, splat
+from xcc.passes.vector.unroll.group_tiles import concatenated
 from xcc.passes.vector.unroll.tiles import Key, ScalarTile, SplatTile, Tile
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 PIECE_BITS = 128
+INTERLEAVED = 7     # rows or columns of a block, no power of two, that LLVM finds good shuffles for
 
 
 def transposed(tile: Tile, permutation: Sequence[int]) -> Tile:
@@ -52,6 +54,9 @@ def _transpose_block(rows: list[Value]) -> list[Value]:
     width = ir.VectorType(rows[0].type).shape[0]
     if height == 1:
         return [pack([extract(rows[0], i)]) for i in range(width)]
+    if (height & (height - 1) or width & (width - 1)) and 2 < min(height, width) <= INTERLEAVED:
+        whole = concatenated(rows)
+        return [shuffle(whole, whole, range(n, height * width, width)) for n in range(width)]
     if height & (height - 1) or width & (width - 1) or width == 1:
         return [pack([extract(r, i) for r in rows]) for i in range(width)]
     if height == width:

@@ -57,15 +57,23 @@ def rms_norm(a: Attrs, x: Value, scale: Value) -> Value:
 
 @decomposes("group_norm")
 def group_norm(a: Attrs, x: Value, scale: Value | None, bias: Value | None) -> Value:
-    """layer_norm over [N, groups, rest], then scale and bias a channel."""
+    """Mean and rsqrt(variance + eps) of [N, groups, rest], then (x - mean) * rsqrt * scale + bias a channel: what goes
+    through memory between the two has an element a channel."""
     dims = shape(x)
 
-    def f(v: Value, *affine: Value) -> Value:
-        grouped = xt.reshape(v, shape=(dims[0], a.groups, product(dims[1:]) // a.groups))
-        y = xt.reshape(_normalized(grouped, (2,), a.eps, True), shape=dims)
-        return _affine(y, *(None if t is None else column(t, 1, len(dims)) for t in affine))
+    def channels(t: Value) -> Value:
+        """[N, groups, 1] as [N, channels, 1, ...]."""
+        each = xt.broadcast(t, shape=(dims[0], a.groups, dims[1] // a.groups))
+        return xt.reshape(each, shape=(*dims[:2], *(1 for _ in dims[2:])))
 
-    return widened(f, x, scale, bias)
+    def f(v: Value, grouped: Value, *affine: Value) -> Value:
+        middle = mean(grouped, (2,))
+        y = xt.sub(grouped, middle)
+        scaled = xt.rsqrt(xt.add(mean(xt.mul(y, y), (2,)), const(a.eps, grouped)))
+        return _affine(xt.mul(xt.sub(v, channels(middle)), channels(scaled)),
+                       *(None if t is None else column(t, 1, len(dims)) for t in affine))
+
+    return widened(f, x, xt.reshape(x, shape=(dims[0], a.groups, product(dims[1:]) // a.groups)), scale, bias)
 
 
 @decomposes("lrn")

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 
 from xcc.passes.xt.fusion.fusion_cost import ByCost, Estimated
@@ -38,6 +39,8 @@ def fuse(graph: Graph, rules: FusionRules, *, explain: bool = False) -> Fusion:
     """The kernels of `graph`; with `explain`, also why each pair of dependent kernels was not made one."""
     f = _Fuser(graph, rules)
     f.epilogues()
+    if rules.limits.launch:
+        f.columns()
     f.rows()
     f.reduced_products()
     f.retreat()
@@ -159,6 +162,19 @@ class _Fuser:
                 for p in self._producers_of(g):
                     if p.kind == "contract" and self._join(p, g):
                         break
+
+    def columns(self) -> None:
+        """Joins reductions of the same columns that do not need each other."""
+        sums = [g.root().index for g in self.groups() if g.kind == "reduce" and not g.trailing]
+        for first, second in itertools.combinations(sums, 2):
+            p, c = self.group_of[first], self.group_of[second]
+            merged = "" if p is c else self.rules.columns(p, c)
+            if not isinstance(merged, str) and not self._needs_other(p, c) and not self._needs_other(c, p):
+                self.group_of.update(dict.fromkeys(merged.indices, merged))
+
+    def _needs_other(self, p: FusionGroup, c: FusionGroup) -> bool:
+        """Whether `c` needs a result of `p`."""
+        return any(u.index in c.indices for n in p.nodes for u in n.users) or reaches(self.graph, self.group_of, p, c)
 
     def _producers_of(self, g: FusionGroup) -> list[FusionGroup]:
         """The groups that `g` reads."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.passes.xt.fusion.fusion_cost import ByCost, FusionCost
 from xcc.passes.xt.fusion.fusion_group import (
@@ -16,7 +17,7 @@ from xcc.passes.xt.fusion.fusion_group import (
 )
 from xcc.passes.xt.fusion.kernel_cost import FLOPS, FusionLimits, is_widening
 from xcc.passes.xt.fusion.lanes import last_dim
-from xcc.passes.xt.graph.op_graph import Node
+from xcc.passes.xt.graph.op_graph import Node, dims_without_ones
 from xcc.symbolic import Dim
 
 AROUND = ("transpose", "slice")
@@ -58,6 +59,28 @@ class FusionRules:
         else:
             out = self._reductions(p, c, edges)
         return out if duplicate or isinstance(out, str) else self._checked(out)
+
+    def columns(self, p: FusionGroup, c: FusionGroup) -> FusionGroup | str:
+        """The group of two reductions of columns, neither of which needs the other: a loop reads what both do once."""
+        if p.kind != "reduce" or (p.kind, p.domain, p.axes) != (c.kind, c.domain, c.axes) or \
+                len(p.domain) - 1 in p.axes:
+            return "they are no reductions of the same columns"
+        if not all(isinstance(d, int) for d in p.domain) or not self._read(p) & self._read(c):
+            return "they read nothing of all rows alike"
+        return self._checked(joined(p, c, c.aligned | p.aligned, p))
+
+    def _read(self, g: FusionGroup) -> set[Value]:
+        """The values of all of the rows of `g` that its reductions read or make by elements for themselves."""
+        found: set[Value] = set()
+        left = [n for n in g.nodes if n.kind == "reduction"]
+        while left:
+            n = left.pop()
+            for v, made in zip(n.operands, n.producers, strict=True):
+                if v not in found and dims_without_ones(xt.shape_of(v)) == g.domain:
+                    found.add(v)
+                    own = made is not None and is_pointwise(made) and (made.name == "convert" or len(made.users) == 1)
+                    left += [made] if made is not None and own else []
+        return found
 
     def _around(self, p: FusionGroup, c: FusionGroup) -> FusionGroup | str:
         """A composite reads and writes through maps of its operands' coordinates, which transposes and slices are.

@@ -174,7 +174,7 @@ class KernelCost:
         value = self._value(v)
         if need.lanes == SCATTERED:
             return need.count * self.limits.single
-        tiles = need.count if SMALL * value.size >= need.count else 0
+        tiles = need.count if SMALL * need.distinct >= need.count else 0
         if need.lanes in (UNIFORM, value.lanes):
             return tiles
         stride, lines = self.count(value.shape[need.lanes + 1:]), self.count(value.shape[need.lanes:need.lanes + 1])

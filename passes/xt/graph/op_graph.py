@@ -179,7 +179,7 @@ def _kind(op: Operation) -> str:
     if name_of(op) in HOST or len(op.regions):
         return "host"
     access = "opaque" if IN_PLACE in op.attributes else getattr(xt.op_class(op), "access", "opaque")
-    if access == "view":
+    if access == "view" or name_of(op) == "bitcast" and xt.shape_of(op.operands[0]) != xt.shape_of(op.results[0]):
         return "unit_view" if is_unit_reshape(op) else "view"
     return {"scalar": "source", "control": "host"}.get(access, access)
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from xcc._mlir import Type, Value, arith_d
+from xcc._mlir import Type, Value, arith_d, ir
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
-from xcc.passes.xt_to_linalg.build.types import is_float
-from xcc.passes.xt_to_linalg.loops.loops import LoopKernel, to_i64, true
+from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored, to_index
+from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, i64, to_i64, true
 
 _I = arith_d.CmpIPredicate
 _F = arith_d.CmpFPredicate
+BLOCK = 32      # elements that are compared with the worst of the kept ones side by side
 
 
 def less(a: Value, b: Value, dtype: Type) -> Value:
@@ -24,85 +24,170 @@ def less(a: Value, b: Value, dtype: Type) -> Value:
     return arith_d.ori(arith_d.cmpf(_F.OLT, a, b), nan_last)
 
 
-def _row(others: Sequence[Value], axis: int) -> Callable[[Any], list[Any]]:
-    """Coordinates of element i of a row along `axis`."""
-    return lambda i: [*others[:axis], i, *others[axis:]]
+@dataclass(frozen=True)
+class _Row:
+    """The elements of x along an axis, with what ranks where: the larger first, or the smaller, and ties by index.
+
+    A ranked element is a key of 64 bits, the value's in an order of unsigned numbers above the index's complement; of a
+    type of 64 bits it is a pair, the value and the index.
+    """
+
+    k: LoopKernel
+    x: Buffer
+    outer: list[Value]
+    axis: int
+    largest: bool
+
+    @property
+    def keyed(self) -> bool:
+        return bool(stored(self.x.dtype).width < 64)
+
+    @property
+    def index_bits(self) -> int:
+        return 64 - int(stored(self.x.dtype).width)
+
+    def at(self, i: Value) -> list[Value]:
+        return [*self.outer[:self.axis], i, *self.outer[self.axis:]]
+
+    def value(self, i: Value) -> Value:
+        return self.x.load(self.at(i))
+
+    def before(self, a: Value, b: Value) -> Value:
+        """Whether value a ranks before value b."""
+        return less(b, a, self.x.dtype) if self.largest else less(a, b, self.x.dtype)
+
+    def element(self, i: Value) -> list[Value]:
+        value = self.value(i)
+        if not self.keyed:
+            return [value, to_i64(i)]
+        high = arith_d.shli(arith_d.extui(i64(), self._ordered(value)), constant(i64(), self.index_bits))
+        return [arith_d.ori(high, arith_d.xori(to_i64(i), constant(i64(), (1 << self.index_bits) - 1)))]
+
+    def index(self, element: Sequence[Value]) -> Value:
+        if not self.keyed:
+            return element[1]
+        low = constant(i64(), (1 << self.index_bits) - 1)
+        return arith_d.xori(arith_d.andi(element[0], low), low)
+
+    def behind(self, a: Sequence[Value], b: Sequence[Value]) -> Value:
+        """Whether element a ranks behind element b."""
+        if self.keyed:
+            return arith_d.cmpi(_I.ult, a[0], b[0])
+        tie = arith_d.xori(self.before(a[0], b[0]), true())
+        return arith_d.ori(self.before(b[0], a[0]), arith_d.andi(tie, arith_d.cmpi(_I.sgt, a[1], b[1])))
+
+    def _ordered(self, value: Value) -> Value:
+        """The value's bits as an unsigned number that is larger where it ranks before; both zeros are one, and NaNs."""
+        dtype = self.x.dtype
+        t = ir.IntegerType.get_signless(64 - self.index_bits)
+        sign, ones = constant(t, 1 << (t.width - 1)), constant(t, -1)
+        bits = value
+        if is_float(dtype):
+            bits = arith_d.bitcast(t, value)
+            bits = arith_d.select(arith_d.cmpi(_I.eq, bits, sign), constant(t, 0), bits)
+            bits = arith_d.xori(bits, arith_d.ori(arith_d.shrsi(bits, constant(t, t.width - 1)), sign))
+            bits = arith_d.select(arith_d.cmpf(_F.UNO, value, value), ones, bits)
+        elif not is_unsigned(dtype):
+            bits = arith_d.xori(bits, sign)
+        return bits if self.largest else arith_d.xori(bits, ones)
 
 
-def sift_down(k: LoopKernel, root: Value, size: Value, above: Callable[[Any, Any], Any],
-              swap: Callable[[Any, Any], None]) -> None:
-    """Restores a binary heap of `size` elements below `root`."""
-    def child_of(i: Value) -> Value:
-        return arith_d.addi(arith_d.muli(i, k.dim(2)), k.dim(1))
+@dataclass(frozen=True)
+class _Heap:
+    """A binary heap in buffers, each of which has a part of an element: its root ranks behind all others."""
 
-    def body(carried: list[Value]) -> list[Value]:
-        i = carried[0]
-        left = child_of(i)
-        right = arith_d.minui(arith_d.addi(left, k.dim(1)), arith_d.subi(size, k.dim(1)))
-        child = arith_d.select(above(right, left), right, left)
-        sinks = above(child, i)
-        k.when(sinks, lambda: swap(i, child))
-        return [arith_d.select(sinks, child, size)]
+    row: _Row
+    parts: tuple[Buffer, ...]
 
-    k.repeat([root], lambda c: arith_d.cmpi(_I.ult, child_of(c[0]), size), body)
+    def load(self, i: Value) -> list[Value]:
+        return [part.load(self.row.at(i)) for part in self.parts]
 
+    def store(self, element: Sequence[Value], i: Value) -> None:
+        for part, value in zip(self.parts, element, strict=True):
+            part.store(value, self.row.at(i))
 
-def _worse(dtype: Type, largest: bool, a: Value, i: Value, b: Value, j: Value) -> Value:
-    """Whether (a, index i) ranks behind (b, index j)."""
-    behind = less(a, b, dtype) if largest else less(b, a, dtype)
-    ahead = less(b, a, dtype) if largest else less(a, b, dtype)
-    tie = arith_d.xori(ahead, true())
-    return arith_d.ori(behind, arith_d.andi(tie, arith_d.cmpi(_I.sgt, i, j)))
+    def sink(self, element: Sequence[Value], root: Value, size: Value) -> None:
+        """Puts `element` where it belongs below `root`, which is free, of a heap of `size`: others move up."""
+        k, behind = self.row.k, self.row.behind
+
+        def left_of(i: Value) -> Value:
+            return arith_d.addi(arith_d.muli(i, k.dim(2)), k.dim(1))
+
+        def body(carried: list[Value]) -> list[Value]:
+            free, left = carried
+            right = arith_d.minui(arith_d.addi(left, k.dim(1)), arith_d.subi(size, k.dim(1)))
+            a, b = self.load(left), self.load(right)
+            other = behind(b, a)
+            child = arith_d.select(other, right, left)
+            worst = [arith_d.select(other, q, p) for p, q in zip(a, b, strict=True)]
+            sinks = behind(worst, element)
+            k.when(sinks, lambda: self.store(worst, free))
+            return [arith_d.select(sinks, child, free), arith_d.select(sinks, left_of(child), size)]
+
+        free, _ = k.repeat([root, left_of(root)], lambda c: arith_d.cmpi(_I.ult, c[1], size), body)
+        self.store(element, free)
 
 
 @converts_to_loops("sort", "top_k")
 def top_k(k: LoopKernel) -> None:
-    """A heap of the best k (value, index) pairs with the worst at the root, then heap sort: n log k, in the outputs.
+    """A heap of the best k elements with the worst at the root, then heap sort: n log k, in the outputs.
 
     Ties go by index, which makes it stable. A sort is the top k of all n elements.
     """
     x, (values, indices) = k.inputs[0], k.outputs
     axis, largest = k.op.attr("axis"), k.op.attr("descending" if k.op.name == "sort" else "largest")
     n, count = k.dim(x.dims[axis]), k.dim(values.dims[axis])
-    others = [d for i, d in enumerate(x.dims) if i != axis]
-    worse = partial(_worse, x.dtype, largest)
 
-    def row(c: list[Value]) -> None:
-        at = _row(c[:len(others)], axis)
-
-        def put(value: Value, index: Value, i: Value) -> None:
-            values.store(value, at(i))
-            indices.store(index, at(i))
-
-        def above(i: Value, j: Value) -> Value:
-            return worse(values.load(at(i)), indices.load(at(i)), values.load(at(j)), indices.load(at(j)))
-
-        def swap(i: Value, j: Value) -> None:
-            a, p, b, q = values.load(at(i)), indices.load(at(i)), values.load(at(j)), indices.load(at(j))
-            put(b, q, i)
-            put(a, p, j)
-
-        k.loop(count, lambda i: put(x.load(at(i)), to_i64(i), i))
+    def sorted_row(outer: list[Value]) -> None:
+        row = _Row(k, x, outer[:len(x.dims) - 1], axis, largest)
+        heap = _Heap(row, (indices,) if row.keyed else (values, indices))
+        k.loop(count, lambda i: heap.store(row.element(i), i))
         half = arith_d.divui(count, k.dim(2))
-        k.loop(half, lambda i: sift_down(k, arith_d.subi(arith_d.subi(half, i), k.dim(1)), count, above, swap))
 
-        def offer(i: Value) -> None:
-            value, root = x.load(at(i)), at(k.dim(0))
+        def form(i: Value) -> None:
+            root = arith_d.subi(arith_d.subi(half, i), k.dim(1))
+            heap.sink(heap.load(root), root, count)
 
-            def replace() -> None:
-                put(value, to_i64(i), k.dim(0))
-                sift_down(k, k.dim(0), count, above, swap)
-
-            k.when(worse(values.load(root), indices.load(root), value, to_i64(i)), replace)
-
-        some = arith_d.select(arith_d.cmpi(_I.eq, count, k.dim(0)), n, count)
-        k.loop(n, offer, first=some)
+        k.loop(half, form)
+        _offer_others(heap, n, count)
 
         def extract(i: Value) -> None:
             end = arith_d.subi(count, i)
-            swap(k.dim(0), end)
-            sift_down(k, k.dim(0), end, above, swap)
+            last = heap.load(end)
+            heap.store(heap.load(k.dim(0)), end)
+            heap.sink(last, k.dim(0), end)
 
         k.loop(count, extract, first=k.dim(1))
 
-    k.rows(others, row)
+        def decode(i: Value) -> None:
+            index = row.index(heap.load(i))
+            values.store(row.value(to_index(index)), row.at(i))
+            indices.store(index, row.at(i))
+
+        if row.keyed:
+            k.loop(count, decode)
+
+    k.rows([d for i, d in enumerate(x.dims) if i != axis], sorted_row)
+
+
+def _offer_others(heap: _Heap, n: Value, count: Value) -> None:
+    """Has the elements behind the first `count` replace those that rank behind them."""
+    k, row = heap.row.k, heap.row
+
+    def worst() -> Value:
+        return row.value(to_index(row.index(heap.load(k.dim(0)))))
+
+    def offer(i: Value) -> None:
+        k.when(row.before(row.value(i), worst()), lambda: heap.sink(row.element(i), k.dim(0), count))
+
+    def block(b: Value) -> None:
+        first, least = arith_d.addi(some, arith_d.muli(b, k.dim(BLOCK))), worst()
+        found = k.fold(BLOCK, [constant(true().type, 0)], lambda j, c: [
+            arith_d.ori(c[0], row.before(row.value(arith_d.addi(first, j)), least))])[0]
+        k.when(found, lambda: k.loop(BLOCK, lambda j: offer(arith_d.addi(first, j))))
+
+    some = arith_d.select(arith_d.cmpi(_I.eq, count, k.dim(0)), n, count)
+    blocks = k.dim(0) if k.threads else arith_d.divui(arith_d.subi(n, some), k.dim(BLOCK))
+    if not k.threads:
+        k.loop(blocks, block)
+    k.loop(n, offer, first=arith_d.addi(some, arith_d.muli(blocks, k.dim(BLOCK))))

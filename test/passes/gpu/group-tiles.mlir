@@ -5,3 +5,15 @@
 // CHECK: vector.transfer_write
 // TWO-NEXT: } {xcc.group = 2 : i64}
 // FOUR-NEXT: } {xcc.group = 4 : i64}
+
+// Later blocks of queries see more keys: they come first, those of 16 heads together.
+// RUN: %xcc_opt %S/Inputs/causal.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, group-tiles" | filecheck %s --check-prefix=CAUSAL
+// CAUSAL: scf.forall (%{{.*}}, %{{.*}}) in
+// CAUSAL: vector.transfer_write
+// CAUSAL-NEXT: } {xcc.descending = 1 : i64, xcc.group = 16 : i64
+// RUN: %xcc_opt %S/Inputs/causal.mlir --target=nvptx --chip=sm_90a "--pass-pipeline=assign-layouts, %decisions, distribute, mlir(canonicalize, cse)" | filecheck %s --check-prefix=ORDER
+// ORDER: gpu.block_id
+// ORDER: arith.muli %[[ROWS:.*]], %c16
+// ORDER: %[[LAST:.*]] = arith.subi %[[ROWS]], %c1
+// ORDER: %[[AT:.*]] = arith.subi %[[LAST]], %{{.*}}
+// ORDER: arith.muli %[[AT]], %c64

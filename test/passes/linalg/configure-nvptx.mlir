@@ -41,10 +41,9 @@ func.func private @block_rows(%x: tensor<4096x12345xf32>) -> tensor<4096xf32> at
   return %0 : tensor<4096xf32>
 }
 
-// Longer rows in a loop.
+// Longer rows in a loop, by large blocks.
 // CHECK-LABEL: func.func private @long_rows(
-// SM80-SAME: block = array<i64: 2>{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 1024>]
-// SM90-SAME: block = array<i64: 1>{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 1024>]
+// CHECK-SAME: block = array<i64: 1>{{.*}}threads = 1024 : i64{{.*}}reduce = [array<i64: 8192>]
 func.func private @long_rows(%x: tensor<512x100000xf32>) -> tensor<512xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.reduce"(%x) {axes = [1], keepdims = false, kind = "sum"} : (tensor<512x100000xf32>) -> tensor<512xf32>
   return %0 : tensor<512xf32>
@@ -64,6 +63,14 @@ func.func private @columns(%x: tensor<8192x4096xf32>) -> tensor<4096xf32> attrib
 func.func private @pool(%x: tensor<32x64x112x112xf16>) -> tensor<32x64x56x56xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.reduce_window"(%x) {dilations = [1, 1, 1, 1], high = [0, 0, 1, 1], kind = "max", low = [0, 0, 1, 1], strides = [1, 1, 2, 2], window = [1, 1, 3, 3]} : (tensor<32x64x112x112xf16>) -> tensor<32x64x56x56xf16>
   return %0 : tensor<32x64x56x56xf16>
+}
+
+// Both sides of the transpose are short: other dims fill the tile.
+// CHECK-LABEL: func.func private @pixels(
+// CHECK-SAME: block = array<i64: 1, 2, 2, 128, 2>{{.*}}threads = 128 : i64
+func.func private @pixels(%x: tensor<8x64x2x2x128x128xf16>) -> tensor<8x64x128x2x128x2xf16> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.transpose"(%x) {perm = [0, 1, 4, 2, 5, 3]} : (tensor<8x64x2x2x128x128xf16>) -> tensor<8x64x128x2x128x2xf16>
+  return %0 : tensor<8x64x128x2x128x2xf16>
 }
 
 // As pointwise.

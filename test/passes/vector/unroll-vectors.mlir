@@ -115,3 +115,23 @@ func.func @square(%x: memref<8x8xf32>, %y: memref<8x8xf32>) {
   vector.transfer_write %t, %y[%c0, %c0] {in_bounds = [true, true]} : vector<8x8xf32>, memref<8x8xf32>
   return
 }
+
+// Rows that are shorter than a vector and lie one after the other: all of 8x3 elements are one access, of 8x2 vectors.
+// CHECK-LABEL: func.func @short_rows(
+// CHECK-SAME: %[[X:.*]]: memref<40x3xf32>, %[[Y:.*]]: memref<3x40xf32>, %[[Z:.*]]: memref<40x2xf32>,
+// CHECK: %[[ALL:.*]] = vector.load %[[X]]{{.*}} : memref<40x3xf32>, vector<24xf32>
+// CHECK: vector.shuffle %{{.*}} [0, 3, 6, 9, 12, 15, 18, 21]
+// CHECK-COUNT-3: vector.store %{{.*}}, %[[Y]]{{.*}} vector<8xf32>
+// CHECK-COUNT-2: vector.store %{{.*}}, %[[Z]]{{.*}} vector<8xf32>
+// CHECK-NOT: vector.store
+func.func @short_rows(%x: memref<40x3xf32>, %y: memref<3x40xf32>, %z: memref<40x2xf32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %v = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true, true]} : memref<40x3xf32>, vector<8x3xf32>
+  %t = vector.transpose %v, [1, 0] : vector<8x3xf32> to vector<3x8xf32>
+  vector.transfer_write %t, %y[%c0, %i] {in_bounds = [true, true]} : vector<3x8xf32>, memref<3x40xf32>
+  %w = vector.transfer_read %y[%c0, %i], %pad {in_bounds = [true, true]} : memref<3x40xf32>, vector<2x8xf32>
+  %u = vector.transpose %w, [1, 0] : vector<2x8xf32> to vector<8x2xf32>
+  vector.transfer_write %u, %z[%i, %c0] {in_bounds = [true, true]} : vector<8x2xf32>, memref<40x2xf32>
+  return
+}

@@ -42,14 +42,14 @@ func.func @enough(%x: tensor<256x262144xf32>, %y: tensor<4x8192xf32>) -> (tensor
 // twice (the difference), or cut where it lies (the selection), by what that reads.
 // CHECK-LABEL: @channels
 // CHECK-DAG: %[[SEL:.*]] = "xt.select"(%{{.*}}) {{.*}} -> tensor<32x56x56x256xf16>
-// CHECK-DAG: %[[D:.*]] = "xt.reshape"(%[[SEL]]) {{.*}} -> tensor<1x32x3136x256xf16>
-// CHECK-DAG: %[[DW:.*]] = "xt.convert"(%[[D]]) {{.*}} -> tensor<1x32x3136x256xf32>
-// CHECK-DAG: %[[X:.*]] = "xt.reshape"(%arg0) {{.*}} -> tensor<1x32x3136x256xf16>
-// CHECK-DAG: %[[XW:.*]] = "xt.convert"(%[[X]]) {{.*}} -> tensor<1x32x3136x256xf32>
+// CHECK-DAG: %[[D:.*]] = "xt.reshape"(%[[SEL]]) {{.*}} -> tensor<1x128x784x256xf16>
+// CHECK-DAG: %[[DW:.*]] = "xt.convert"(%[[D]]) {{.*}} -> tensor<1x128x784x256xf32>
+// CHECK-DAG: %[[X:.*]] = "xt.reshape"(%arg0) {{.*}} -> tensor<1x128x784x256xf16>
+// CHECK-DAG: %[[XW:.*]] = "xt.convert"(%[[X]]) {{.*}} -> tensor<1x128x784x256xf32>
 // CHECK-DAG: %[[M:.*]] = "xt.reshape"(%arg1) {shape = [256]}
-// CHECK: %[[S:.*]] = "xt.sub"(%[[XW]], %[[M]]) {{.*}} -> tensor<1x32x3136x256xf32>
-// CHECK: %[[P:.*]] = "xt.mul"(%[[DW]], %[[S]]) {{.*}} -> tensor<1x32x3136x256xf32>
-// CHECK: %[[A:.*]] = "xt.reduce"(%[[P]]) {axes = [2], {{.*}} -> tensor<1x32x256xf32>
+// CHECK: %[[S:.*]] = "xt.sub"(%[[XW]], %[[M]]) {{.*}} -> tensor<1x128x784x256xf32>
+// CHECK: %[[P:.*]] = "xt.mul"(%[[DW]], %[[S]]) {{.*}} -> tensor<1x128x784x256xf32>
+// CHECK: %[[A:.*]] = "xt.reduce"(%[[P]]) {axes = [2], {{.*}} -> tensor<1x128x256xf32>
 // CHECK: "xt.reduce"(%[[A]]) {axes = [1], {{.*}} -> tensor<1x256xf32>
 func.func @channels(%x: tensor<32x56x56x256xf16>, %m: tensor<1x1x1x256xf32>, %c: tensor<32x56x56x256xi1>, %g: tensor<32x56x56x256xf16>, %z: tensor<f16>) -> (tensor<256xf32>, tensor<32x56x56x256xf32>) {
   %s = "xt.select"(%c, %z, %g) : (tensor<32x56x56x256xi1>, tensor<f16>, tensor<32x56x56x256xf16>) -> tensor<32x56x56x256xf16>

@@ -1,15 +1,14 @@
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline="form-kernels{max-row=16777216 launch=16777216}" --verify-each | filecheck %s
 
-// The gradient of a batch norm: the product is copied into the kernel that sums it, and what the copy reads (the
-// difference) is, too, in place of being stored in f32.
+// The gradient of a batch norm: both sums are one kernel, which reads the gradient once. The product is copied into it,
+// and what the copy reads (the difference) is, too, in place of being stored in f32.
 // CHECK-LABEL: func.func @main(
 // CHECK-NOT: @sub
-// CHECK: %[[A:.*]] = "xtv.dispatch"(%arg1) {kernel = @[[R:.*]], symbols = []}
-// CHECK: %[[B:.*]] = "xtv.dispatch"(%arg1, %arg0, %arg2) {kernel = @[[P:.*]], symbols = []}
+// CHECK: %[[A:.*]]:2 = "xtv.dispatch"(%arg1, %arg0, %arg2) {kernel = @[[R:.*]], symbols = []}
 // CHECK: "xtv.dispatch"({{.*}}) {kernel = @[[G:.*]], symbols = []}
 // CHECK: func.func private @[[R]](
-// CHECK: func.func private @[[P]](
 // CHECK: "xt.sub"
+// CHECK: "xt.reduce"
 // CHECK: "xt.mul"
 // CHECK: "xt.reduce"
 // CHECK: func.func private @[[G]](

@@ -11,7 +11,7 @@ func.func @activations(%x: tensor<2x16x8xui8>, %y: tensor<2x8x5xi8>) -> tensor<2
   return %0 : tensor<2x16x5xf32>
 }
 
-// Few rows do not, and sums that are no whole groups have no instruction.
+// Few rows do not.
 // CHECK-LABEL: func.func @few_rows(
 // CHECK: "xt.dot_general"{{.*}} -> tensor<2x4x5xf32>
 func.func @few_rows(%x: tensor<2x4x8xui8>, %y: tensor<2x8x5xi8>) -> tensor<2x4x5xf32> {
@@ -22,8 +22,11 @@ func.func @few_rows(%x: tensor<2x4x8xui8>, %y: tensor<2x8x5xi8>) -> tensor<2x4x5
   return %0 : tensor<2x4x5xf32>
 }
 
+// Sums are filled up to whole groups with zeros.
 // CHECK-LABEL: func.func @odd_sums(
-// CHECK: "xt.dot_general"{{.*}} -> tensor<16x5xf32>
+// CHECK: %[[A:.*]] = "xt.pad"(%arg0) {high = [0, 1], {{.*}} -> tensor<16x8xui8>
+// CHECK: %[[B:.*]] = "xt.pad"(%arg1) {high = [1, 0], {{.*}} -> tensor<8x5xi8>
+// CHECK: "xt.dot_general"(%[[A]], %[[B]]){{.*}} -> tensor<16x5xi32>
 func.func @odd_sums(%x: tensor<16x7xui8>, %y: tensor<7x5xi8>) -> tensor<16x5xf32> {
   %s = "xt.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
   %a = "xt.dequantize"(%x, %s) {axis = 0 : i64, block = 0 : i64, dtype = f32} : (tensor<16x7xui8>, tensor<f32>) -> tensor<16x7xf32>

@@ -10,6 +10,15 @@ func.func @pool(%x: tensor<1x240x320x96xf16>) -> tensor<1x96xf16> {
   return %y : tensor<1x96xf16>
 }
 
+// Channels ahead of the image: each image first.
+// CHECK-LABEL: @images
+// CHECK: %[[P:.*]] = "xt.reduce"(%{{.*}}) {axes = [2, 3], keepdims = true, kind = "sum"}{{.*}} -> tensor<32x64x1x1xf32>
+// CHECK: "xt.reduce"(%[[P]]) {axes = [0, 2, 3], keepdims = false, kind = "sum"}{{.*}} -> tensor<64xf32>
+func.func @images(%x: tensor<32x64x56x56xf32>) -> tensor<64xf32> {
+  %y = "xt.reduce"(%x) {axes = [0, 2, 3], keepdims = false, kind = "sum"} : (tensor<32x64x56x56xf32>) -> tensor<64xf32>
+  return %y : tensor<64xf32>
+}
+
 // Small maps, and rows that lie together, are reduced at once.
 // CHECK-LABEL: @small
 // CHECK-COUNT-1: xt.reduce

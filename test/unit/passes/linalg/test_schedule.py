@@ -18,7 +18,7 @@ CHOSEN = Schedule(
     chunks=(0, 1),
     cpu=CpuPart(dot=True, shares=2, prefetch=5, ahead=11, depth=13, stream=True,
                 kept=(Kept(1, (6, 1), (1, 0)),), staged=True, columns=True, decoded=True, parts=2),
-    gpu=GpuPart(threads=128, stages=3, group=4, descending=0, warpgroup=True, splits=7, busy=9, streamed=(3, 132),
+    gpu=GpuPart(threads=128, stages=3, group=4, warpgroup=True, splits=7, busy=9, streamed=(3, 132),
                 beside=4, persistent=132))
 APART = Schedule((8, 0), (4, 8), (1, 0), reduce=((4,), (1, 0)), flatten=(1, 2), written=4, joined=((), (0, 1)),
                  cpu=CpuPart(park=2, strips=6))
