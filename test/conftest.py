@@ -5,6 +5,9 @@ another's only at the end, would make it twice there.
 
 Under a pretended host (``XCC_PRETENDED_HOST``) a test that comes to run code which this machine has no instructions for
 is skipped there: such hosts are for looking at what is compiled.
+
+Models compile in the process of the test, but in the tests of the folders `APART` and of modules marked ``apart``,
+which are about the processes that compile, errors or the cache (e2e/in_process.py).
 """
 
 from __future__ import annotations
@@ -15,11 +18,23 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from in_process import STAND_INS
 
 from xcc.diagnostics import UserError
 
 settings.register_profile("xcc", derandomize=True, deadline=None, database=None)
 settings.load_profile("xcc")
+
+APART = ("test/unit/benchmarks", "test/unit/cache", "test/unit/driver", "test/unit/process")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compile_here(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if not (request.node.nodeid.startswith(APART) or request.node.get_closest_marker("apart")):
+            for place, stand_in in STAND_INS.items():
+                patch.setattr(place, stand_in)
+        yield
 
 
 def _skipped_where_refused() -> Iterator[None]:

@@ -156,7 +156,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     progress = Progress()
     observer = Observer(progress=progress, note=_note if options.verbose else lambda _line: None)
     if guard:
-        observer.guard = fork_guard
+        observer.guard = fork_guard()
     begin = time.perf_counter()
     try:
         own = pipeline if args.pipeline or len(specs) == 1 else None        # else each chip has its own

@@ -12,6 +12,7 @@ from graph_control import control_graph
 
 import xcc
 
+pytestmark = pytest.mark.apart
 OPSETS = (16, 7, 12, 9, 21, 11, 13, 8, 18, 10)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -80,8 +81,6 @@ def _launches(launch: Launch, kernel: KernelBinary, buffers: list[Buffer], scrat
 
 def _manifest(name: str, program: Program, kernels: tuple[KernelBinary, ...], ctx: PassContext,
               work: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    from importlib import metadata
-
     from xcc.cache.cache import compiler_version
 
     def signature(indices: tuple[int, ...]) -> list[dict[str, Any]]:
@@ -92,7 +91,7 @@ def _manifest(name: str, program: Program, kernels: tuple[KernelBinary, ...], ct
     return {
         "format": FORMAT_VERSION, "name": name, "target": options.target, "chip": ctx.chip.name,
         "chip_attributes": chip_facts(ctx.chip),
-        "compiler": {"version": metadata.version("xcc") if _installed() else "checkout", "hash": compiler_version()},
+        "compiler": {"version": _version(), "hash": compiler_version()},
         "options": {"precision": options.precision, "threads": options.threads,
                     "dims": [list(d) for d in options.dims], "fix": [list(f) for f in options.fix],
                     "updates": [list(u) for u in options.updates],
@@ -104,11 +103,12 @@ def _manifest(name: str, program: Program, kernels: tuple[KernelBinary, ...], ct
     }
 
 
-def _installed() -> bool:
+@functools.cache
+def _version() -> str:
+    """The release that is installed."""
     from importlib import metadata
 
     try:
-        metadata.version("xcc")
+        return metadata.version("xcc")
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return "checkout"

@@ -82,15 +82,9 @@ class Forked:
         self.stdout: Any = os.fdopen(back, "rb", 0)
 
     def poll(self) -> int | None:
-        """The status that it ended with, negative for a signal; None while it runs.
-
-        A fork of the process that forked it (xcc/process/fork_guard.py) cannot wait for it: there it counts as ended.
-        """
+        """The status that it ended with, negative for a signal; None while it runs."""
         if self.returncode is None:
-            try:
-                ended, status = os.waitpid(self.pid, os.WNOHANG)
-            except ChildProcessError:
-                ended, status = self.pid, 0
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
             if ended:
                 self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode

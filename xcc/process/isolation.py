@@ -1,9 +1,9 @@
 """``xcc.compile`` in a process of its own: a crash of MLIR or LLVM is an exception for the caller, not its end.
 
 A *nursery* (fork server) starts once and has the compiler imported. For each model it forks a child, which compiles and
-writes the artifact into a file; before each stage the child forks again and the one left behind watches
-(:mod:`xcc.process.fork_guard`), so that what a stage dies of can be reported with the module that it was given. Nothing
-of the caller's threads or memory is in these processes, and nothing of theirs stays in the caller.
+writes the artifact into a file. When a stage kills that child, a second one goes as far and reports the module that
+the stage was given (:class:`xcc.process.fork_guard.Steps`). Nothing of the caller's threads or memory is in these
+processes, and nothing of theirs stays in the caller.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from xcc.diagnostics import EXIT_BUG, CompilerBug, UserError
 from xcc.frontends.torch.program import StoredProgram, TorchProgram
 from xcc.options import CompileOptions
 from xcc.process.child import Child
+from xcc.process.fork_guard import Steps, wait
 from xcc.process.forked import converters, prepare
 from xcc.process.worker import read_frame, write_frame
 
@@ -184,17 +185,10 @@ def serve() -> None:
         if isinstance(job, Listed):
             write_frame(answers, _listed(job))
             continue
-        from xcc.process.fork_guard import signal_name
-
         prepare(job.options.target, job.frontend)
         gc.freeze()     # what is here lives on: a child's collections need not look at it
-        child = os.fork()
-        if child == 0:
-            os._exit(_compile(job, answers))
-        status = _wait(child, job)
-        if status < 0:
-            write_frame(answers, ("bug", f"the compiler died while importing the model ({signal_name(status)})"))
-        elif status not in (0, EXIT_BUG):
+        status = _in_a_child(job, answers)
+        if status > 0 and status != EXIT_BUG:
             write_frame(answers, ("bug", f"the compiler process ended with status {status}"))
 
 
@@ -207,10 +201,24 @@ def _listed(question: Listed) -> tuple[Any, ...]:
         return ("bug", f"{type(e).__name__}: {e}", "", "", traceback.format_exc())
 
 
+def _in_a_child(job: ModelJob, answers: BinaryIO) -> int:
+    """The status that the child ends with which compiles the model; it, or who speaks for it, has answered."""
+    steps = Steps(lambda bug: _report(bug, answers))
+    while True:
+        child = os.fork()
+        if child == 0:
+            os._exit(_compile(job, answers, steps))
+        status = _wait(child, job)
+        if not steps.again(status):
+            return status
+
+
+def _report(bug: CompilerBug, answers: BinaryIO) -> None:
+    write_frame(answers, ("bug", bug.message, bug.reproducer, bug.command, bug.details))
+
+
 def _wait(child: int, job: ModelJob) -> int:
     """The status that `child` ends with. When nobody is left to hear of it, the whole session ends with it."""
-    from xcc.process.fork_guard import wait
-
     if hasattr(os, "pidfd_open"):
         events = select.poll()
         events.register(0, 0)           # standard input: only that its other end is closed
@@ -223,34 +231,31 @@ def _wait(child: int, job: ModelJob) -> int:
     return wait(child)
 
 
-def _compile(job: ModelJob, answers: BinaryIO) -> int:
+def _compile(job: ModelJob, answers: BinaryIO, steps: Steps) -> int:
     """The child's work: one answer, then the status to end with."""
     import traceback
 
-    def crashed(bug: CompilerBug) -> None:
-        write_frame(answers, ("bug", bug.message, bug.reproducer, bug.command, bug.details))
-
     try:
+        steps.begin()
         os.environ.clear()
         os.environ.update(job.environment, XCC_WORKER="1")
         os.chdir(job.folder)
-        write_frame(answers, _result(job, crashed))
+        write_frame(answers, _result(job, steps))
         return 0
     except UserError as e:
         write_frame(answers, ("user", e.message))
     except CompilerBug as e:
-        crashed(e)
+        _report(e, answers)
     except Exception as e:
         write_frame(answers, ("bug", f"{type(e).__name__}: {e}", "", "", traceback.format_exc()))
     return EXIT_BUG
 
 
-def _result(job: ModelJob, crashed: Any) -> tuple[Any, ...]:
+def _result(job: ModelJob, steps: Steps) -> tuple[Any, ...]:
     from xcc.compiler import Observer
     from xcc.driver.plugins import load_plugin
     from xcc.driver.ranks import compile_ranks
     from xcc.passes.pipeline import Pipeline
-    from xcc.process.fork_guard import fork_guard
 
     for plugin in job.plugins:
         load_plugin(plugin)
@@ -261,9 +266,8 @@ def _result(job: ModelJob, crashed: Any) -> tuple[Any, ...]:
         model = onnx.load_from_string(model)
     elif isinstance(model, StoredProgram):
         model = model.load()
-    watch = Observer(guard=lambda describe: fork_guard(describe, crashed))
     pipeline = Pipeline.parse(job.pipeline) if job.pipeline else None
-    compiled = compile_ranks(model, job.options, pipeline, observer=watch)
+    compiled = compile_ranks(model, job.options, pipeline, observer=Observer(guard=steps))
     assert compiled.artifact is not None
     compiled.artifact.save(job.output)
     facts = {"chip": compiled.artifact.manifest["chip"], "kernels": len(compiled.kernels)}

@@ -83,12 +83,12 @@ def test_rows_of_earlier_versions_are_named():
 
 @pytest.mark.parametrize("flops, moved", [(1e6, 0.0), (0.0, 1e6)])
 def test_limits_take_turns(flops, moved):
-    """A call does at least what it is asked for, so many times that it takes milliseconds."""
+    """A call does at least what it is asked for."""
     call, times = limit_call(1, flops, moved)
     begin = time.perf_counter()
     call()
     seconds = time.perf_counter() - begin
-    assert times >= 1 and seconds > 1e-3
+    assert times >= 1
     assert (flops + moved) * times / seconds < 1e13        # no machine is that fast
 
 

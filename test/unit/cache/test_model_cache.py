@@ -24,7 +24,7 @@ from xcc.tools import xcc_cli
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XCC_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("xcc.process.fork_guard.fork_guard", lambda _describe: None)  # tests are not a command
+    monkeypatch.setattr("xcc.process.fork_guard.fork_guard", lambda: lambda _step: None)  # tests are not a command
 
 
 def save_model(path: Path, factor: float = 2.0) -> Path:

@@ -95,16 +95,20 @@ def test_workers_survive_other_kernels_failures() -> None:
 FORKING = """
 import os, sys
 sys.path.insert(0, FOLDER)
+import numpy as np
 from test_workers import job
 from xcc.process import kernels
 from xcc.diagnostics import CompilerBug
 from xcc.process.fork_guard import fork_guard, may_fork
 assert not may_fork()
-fork_guard(lambda: CompilerBug("it died"))
+step = fork_guard()
+a = np.ones((600, 600), np.float32)
+a @ a       # with threads, on machines of several cores
 assert may_fork()
-kernels.compile_all([job("vector: mlir(canonicalize)", f"k{i}") for i in range(4)])
-fork_guard(lambda: CompilerBug("it died"))      # as before the next stage: those workers are the parent's
-results = kernels.compile_all([job("vector: mlir(canonicalize)", f"k{i}") for i in range(4)])
+step(lambda: CompilerBug("not this"))
+sys.stderr.write("here ")
+for _ in range(2):      # a chip each: the workers are there the second time
+    results = kernels.compile_all([job("vector: mlir(canonicalize)", f"k{i}") for i in range(4)])
 assert all("arith.constant 4" in r.kept["vector"] for r in results)
 assert all(type(w._process).__name__ == "Forked" for w in kernels._IDLE)
 try:
@@ -112,6 +116,7 @@ try:
 except CompilerBug as e:
     assert "died of SIGABRT" in e.message
 print(*(w._process.pid for w in kernels._IDLE), flush=True)
+step(lambda: CompilerBug("it died"))
 os.kill(os.getpid(), 9)
 """
 
@@ -120,6 +125,7 @@ def test_workers_of_a_compilation_are_forks_that_end_with_it() -> None:
     code = FORKING.replace("FOLDER", repr(str(Path(__file__).parent)))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "it died (SIGKILL)" in done.stderr and done.stdout.split(), done.stderr
+    assert "not this" not in done.stderr and done.stderr.count("here") == 1     # though two processes went that way
     deadline = time.monotonic() + 60
     for pid in map(int, done.stdout.split()):
         while _runs(pid):

@@ -47,32 +47,50 @@ def exported(function: Any, shape: tuple[int, ...] = (8, 3), dynamic: Any = None
 
 def on_ranks(program: Any, xs: list[Any]) -> list[Any]:
     """The first result of each rank."""
+    return all_on_ranks(program, xs)[0]
+
+
+def all_on_ranks(program: Any, xs: list[Any]) -> list[Any]:
+    """For each result what the ranks have."""
     modules = [load(program)[0] for _ in xs]
-    return [outputs[0] for outputs in interpret_ranks(modules, [[x] for x in xs])]
+    return list(zip(*interpret_ranks(modules, [[x] for x in xs]), strict=True))
 
 
 XS = [np.random.default_rng(rank).standard_normal((8, 3)).astype(np.float32) for rank in range(RANKS)]
 
 
-@pytest.mark.parametrize("op, total", [("sum", sum(XS)), ("avg", sum(XS) / RANKS), ("max", np.max(XS, 0)),
-                                       ("min", np.min(XS, 0)), ("product", np.prod(XS, 0))])
-def test_all_reduce_and_reduce_scatter(name: str, op: str, total: Any) -> None:
-    for got in on_ranks(exported(lambda x: ops.wait_tensor(ops.all_reduce(x, op, name))), XS):
-        np.testing.assert_allclose(got, total, rtol=1e-5, atol=1e-6)
-    for form in (ops, autograd):
-        made = on_ranks(exported(lambda x, f=form: ops.wait_tensor(f.reduce_scatter_tensor(x, op, RANKS, name))), XS)
-        np.testing.assert_allclose(np.concatenate(made), total, rtol=1e-5, atol=1e-6)
+TOTALS = {"sum": sum(XS), "avg": sum(XS) / RANKS, "max": np.max(XS, 0), "min": np.min(XS, 0), "product": np.prod(XS, 0)}
+
+
+def test_all_reduce_and_reduce_scatter(name: str) -> None:
+    def body(x: Any) -> list[Any]:
+        made = [(ops.all_reduce(x, op, name), ops.reduce_scatter_tensor(x, op, RANKS, name),
+                 autograd.reduce_scatter_tensor(x, op, RANKS, name)) for op in TOTALS]
+        return [ops.wait_tensor(y) for of_op in made for y in of_op]
+
+    made = all_on_ranks(exported(body), XS)
+    for op, whole, *scattered in zip(TOTALS, made[::3], made[1::3], made[2::3], strict=True):
+        for got in whole:
+            np.testing.assert_allclose(got, TOTALS[op], rtol=1e-5, atol=1e-6, err_msg=op)
+        for parts in scattered:
+            np.testing.assert_allclose(np.concatenate(parts), TOTALS[op], rtol=1e-5, atol=1e-6, err_msg=op)
 
 
 def test_moves(name: str) -> None:
     whole, even = np.concatenate(XS), [2] * RANKS
-    for form in (ops, autograd):
-        for got in on_ranks(exported(lambda x, f=form: ops.wait_tensor(f.all_gather_into_tensor(x, RANKS, name))), XS):
-            np.testing.assert_array_equal(got, whole)
-        swapped = on_ranks(exported(lambda x, f=form: ops.wait_tensor(f.all_to_all_single(x, even, even, name))), XS)
-        for rank, got in enumerate(swapped):
-            np.testing.assert_array_equal(got, np.concatenate([x[2 * rank:2 * rank + 2] for x in XS]))
-    for got in on_ranks(exported(lambda x: ops.wait_tensor(ops.broadcast(x, 2, name))), XS):
+
+    def body(x: Any) -> list[Any]:
+        made = [f(x) for form in (ops, autograd) for f in (
+            lambda x, form=form: form.all_gather_into_tensor(x, RANKS, name),
+            lambda x, form=form: form.all_to_all_single(x, even, even, name))]
+        return [ops.wait_tensor(y) for y in (*made, ops.broadcast(x, 2, name))]
+
+    *made, sent = all_on_ranks(exported(body), XS)
+    for gathered, swapped in (made[:2], made[2:]):
+        for rank in range(RANKS):
+            np.testing.assert_array_equal(gathered[rank], whole)
+            np.testing.assert_array_equal(swapped[rank], np.concatenate([x[2 * rank:2 * rank + 2] for x in XS]))
+    for got in sent:
         np.testing.assert_array_equal(got, XS[2])
 
 

@@ -13,6 +13,8 @@ import xcc
 from xcc.frontends.torch import backend as xcc_backend
 from xcc.process import isolation
 
+pytestmark = pytest.mark.apart
+
 
 @pytest.fixture
 def expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -49,7 +49,7 @@ def drawn(rng: np.random.Generator, lanes: int, warps: int) -> Layout:
     return Layout.make(SHAPE, {**bases, "register": held})
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(9))
 def test_copies_through_little_memory(seed: int) -> None:
     rng = np.random.default_rng(seed)
     name = ("sm_86", "gfx942", "gfx1100")[seed % 3]

@@ -61,10 +61,12 @@ def check(library, rows, columns):
     np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3])
-@pytest.mark.parametrize("config", ["staged = true", "depth = 48 : i64, staged = true, shares = 2 : i64",
-                                    "prefetch = 8 : i64"])
-@pytest.mark.parametrize("rows, columns", [(60, 128), (32, 64), (47, 70), (3, 33), (75, 97)])
+IN_PARTS = ("staged = true", "depth = 48 : i64, staged = true, shares = 2 : i64", "prefetch = 8 : i64")
+SIZES = ((60, 128), (32, 64), (47, 70), (3, 33), (75, 97))
+
+
+@pytest.mark.parametrize("parts, config, rows, columns", [
+    (parts, IN_PARTS[(n + parts) % 3], *size) for n, size in enumerate(SIZES) for parts in (1, 2, 3)])
 def test_parts(parts, config, rows, columns):
     """Parts of as many chunks, parts with one chunk less, parts without any; a last chunk of fewer columns."""
     text = product(rows, 192, columns, f"{config}, parts = {parts} : i64", width=64)
