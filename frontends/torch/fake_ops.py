@@ -10,6 +10,7 @@ from torch._decomp import meta_table
 from torch._subclasses import fake_impls
 
 from xcc.frontends.torch.batched import declare_batching_rules
+from xcc.frontends.torch.cumprod import declare_cumprod
 from xcc.frontends.torch.whole_resizes import RESIZES, declare_whole_resizes
 from xcc.frontends.torch.zero_tensors import declare_zero_tensors
 
@@ -18,11 +19,12 @@ __all__ = ["declare_fake_ops", "root_of_size"]
 
 @cache
 def declare_fake_ops() -> None:
-    """From now on gradients of resizes, which are traced whole, and ``take_along_dim`` are traced at any size, and so
-    is what ``torch.func`` makes of ops."""
+    """From now on gradients of resizes, which are traced whole, and of ``cumprod``, and ``take_along_dim`` are traced
+    at any size, and so is what ``torch.func`` makes of ops."""
     declare_batching_rules()
     declare_zero_tensors()
     declare_whole_resizes()
+    declare_cumprod()
     for name in (*RESIZES, "_upsample_bicubic2d_aa"):
         op = getattr(torch.ops.aten, f"{name}_backward").default
         if op not in meta_table and op not in fake_impls.op_implementations_dict:

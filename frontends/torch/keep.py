@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from xcc.frontends.torch.foreach import foreach_decompositions
+from xcc.frontends.torch.transformer_layers import transformer_decompositions
 
 __all__ = ["KEPT", "aot_decompositions", "decompositions"]
 
@@ -50,8 +51,7 @@ def decompositions() -> Any:
         if op is not None:
             table.pop(op, None)
     table[torch.ops.aten.instance_norm.default] = _instance_norm
-    table.update(foreach_decompositions())
-    return table
+    return table | foreach_decompositions() | transformer_decompositions()
 
 
 def _instance_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, own: bool, *rest: Any) -> Any:
@@ -62,6 +62,17 @@ def _instance_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, own
     return torch.group_norm(x, x.shape[1], weight, bias, rest[1])
 
 
+def _weight_norm_backward(grad: Any, v: Any, g: Any, norms: Any, dim: int) -> tuple[Any, Any]:
+    """Of v / norms * g, where `norms` are those of what lies along dim `dim` of v: v's gradient, and g's."""
+    norms = norms.to(g.dtype).view(g.shape)
+    along = (grad * v).sum([d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
+    return g / norms * (grad - v * (along / (norms * norms))), along / norms
+
+
+def _new_zeros_with_same_feature_meta(x: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
+    return x.new_zeros((*x.shape[:self_num_batch_dims], *other.shape))
+
+
 def aot_decompositions() -> dict[Any, Any]:
     """The table for AOTAutograd: core ATen's without what is kept.
 
@@ -69,7 +80,9 @@ def aot_decompositions() -> dict[Any, Any]:
     """
     from torch._decomp import core_aten_decompositions, get_decompositions
 
-    table: dict[Any, Any] = dict(core_aten_decompositions()) | foreach_decompositions()
+    table: dict[Any, Any] = dict(core_aten_decompositions()) | foreach_decompositions() | transformer_decompositions()
     table |= get_decompositions([torch.ops.aten.batch_norm_backward, torch.ops.aten.rrelu_with_noise_backward])
+    table[torch.ops.aten._weight_norm_interface_backward.default] = _weight_norm_backward
+    table[torch.ops.aten._new_zeros_with_same_feature_meta.default] = _new_zeros_with_same_feature_meta
     kept = {f"aten.{name}" for name in KEPT}
     return {op: rule for op, rule in table.items() if str(op) not in kept}

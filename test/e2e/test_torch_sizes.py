@@ -284,6 +284,10 @@ def test_derivatives_of_derivatives() -> None:
     assert compilations(torch.func.hessian(f), *(((n,),) for n in (5, 2, 9, 1))) == [1, 1, 1, 1]
 
 
+def test_conversions_of_nothing() -> None:
+    assert compilations(lambda x: (x == 0).long(), ((3, 5),), ((2, 4),), ((3, 0),)) == [1, 1, 2]
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 def test_gradients_of_antialiased_resizes(mode: str) -> None:
     def f(x: Any) -> Any:
