@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 from xcc.diagnostics import UserError
 from xcc.targets.base import Chip
 
-__all__ = ["NATIVE", "chip_facts", "chip_from_facts", "spec_of", "split_specs", "with_attributes"]
-
 NATIVE = "native"
 """The name of this machine's chip."""
 

@@ -12,8 +12,6 @@ from xcc.passes.shared.dims import pow2_above
 from xcc.targets.base import Chip
 from xcc.targets.gpu_rows import ROW_IN_REGISTERS, reduced_to_main
 
-__all__ = ["long_rows"]
-
 PART_LANES = 4096           # elements of a step of a part
 MOST_PARTS, FEWEST_PARTS = 256, 4
 TILE = 2048                 # elements of what is pointwise on rows

@@ -9,8 +9,6 @@ from xcc.symbolic import Dim
 from xcc.targets.base import KernelLaunch
 from xcc.targets.llvm_text import llvm_ir
 
-__all__ = ["flat_module", "kernel_functions", "kernel_launches", "kernel_llvm_ir", "scratch_bytes"]
-
 BLOCK = ("known_block_size", "gpu.known_block_size", "nvvm.maxntid")     # attributes with the threads of a workgroup
 
 

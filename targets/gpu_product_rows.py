@@ -12,8 +12,6 @@ from xcc.targets.base import Chip
 from xcc.targets.front import TILE_ROW
 from xcc.targets.gpu_convolution import multiplied_type, multiplied_types
 
-__all__ = ["product_rows"]
-
 TILE_ROWS = 64      # rows of it, as few as 16 where that keeps more cores busy
 HELD = 64           # registers of a thread for the result: what is computed from a row needs as many again
 ENOUGH = 224        # registers of a thread; it holds half as many results where there are fewer

@@ -177,9 +177,8 @@ def _arguments(t: Tensor, access: Access, seen: set[tuple[Tensor, Access]]) -> I
     if t.producer is None:
         yield t, access
         return
-    env = {str(o): e for o, e in zip(t.producer.outs[t.index], access, strict=True)}
-    for source, a in t.producer.inputs:
-        yield from _arguments(source, tuple(symbolic.substitute(e, env) for e in a), seen)
+    for source, a in t.producer.reads(t.producer.loops_at(access, t.index)):
+        yield from _arguments(source, a, seen)
 
 
 def _waves(reductions: list[Op]) -> float:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from xcc.passes.linalg.schedule.schedule import Schedule
     from xcc.targets.base import Chip
 
-__all__ = ["Few", "few_of"]
-
 BUSY = 0.5      # of the cores that have a tile: from there on the schedule for many rows is taken
 USUAL = 8       # times the rows that the other is chosen for, until many rows are reached
 

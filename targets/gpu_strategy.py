@@ -15,6 +15,7 @@ from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
+from xcc.symbolic import Dim, is_static
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
 from xcc.targets.gpu_contraction import matrix_tile
@@ -32,6 +33,8 @@ from xcc.targets.gpu_product_rows import product_rows
 from xcc.targets.gpu_rows import row_lanes, row_schedule
 from xcc.targets.gpu_sizes import Few, few_of
 from xcc.targets.gpu_window_sums import window_sums
+
+TILE, LONG = 64, 1024   # of a product whose sum is cut at run time: the side of its tiles, terms of a long one
 
 
 def configure(kernel: Kernel, chip: Chip) -> Schedule:
@@ -72,11 +75,14 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     inner = _widest_reduction(op, shared)
     sides = [math.prod(estimate(dims[d]) for d in group) for group in only]
     batch = math.prod(estimate(d) for n, d in enumerate(dims) if n not in only[0] | only[1])
-    deep = 1 if inner is None else estimate(op.loops[inner])
+    deep = 1 if inner is None else _terms(op.loops[inner])
     element = multiplied_type(factors[0])
     instructions = exact_instructions(chip, multiplied_types(factors))
     deepest = deep * _other_reductions(op, inner)
     width = element_bytes(element)
+    cut = _workers(kernel, op, inner, sides, chip) if len(dims) == 2 else 1
+    if cut > 1:
+        deepest, batch = max(LONG, deepest // cut), cut
     tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip, _exchanged_bytes(kernel),
                        (loaded(op, factors[0], width), loaded(op, factors[1], width)),
                        takes_warpgroups(op, factors, instructions))
@@ -101,7 +107,19 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     tiles = math.prod(-(-estimate(size) // lanes) for size, lanes in zip(dims, vector, strict=True))
     return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True, gpu=GpuPart(
         threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
+        streamed=(tiles, chip.cores // tiles * tiles) if cut > 1 and 2 * tiles <= chip.cores else (),
         persistent=chip.cores if tile.warpgroup and tiles > chip.cores and not _sends(kernel) else 0))
+
+
+def _workers(kernel: Kernel, op: Op, inner: int | None, sides: list[int], chip: Chip) -> int:
+    """How many workgroups add up a tile of a product whose sum could not be cut before (split-contractions): of unknown
+    length, or of one that has no such divisor; 1 where its tiles keep the cores busy."""
+    tiles = math.prod(-(-side // TILE) for side in sides)
+    alone = sum(op.reduction) == 1 and not any(o.is_reduction and o is not op for o in kernel.ops)
+    if inner is None or not alone or min(sides) < 2 or 2 * tiles > chip.cores or not is_static(kernel.results[0].dims):
+        return 1
+    length = op.loops[inner]
+    return chip.cores // tiles if not isinstance(length, int) or length >= LONG and length % TILE else 1
 
 
 def _sends(kernel: Kernel) -> bool:
@@ -116,6 +134,11 @@ def _exchanged_bytes(kernel: Kernel) -> int:
     gathers = any(inner.operation.name == "tensor.extract" for o in kernel.ops if o.operation is not None
                   for inner in o.block.operations)
     return 8 if gathers else 0
+
+
+def _terms(length: Dim) -> int:
+    """Of a sum, which is taken as long where nobody knows."""
+    return length if isinstance(length, int) else max(LONG, estimate(length))
 
 
 def _other_reductions(op: Op, inner: int | None) -> int:

@@ -25,8 +25,6 @@ from xcc.targets.base import Chip
 from xcc.targets.gpu_rows import UNROLL, reduced_to_main
 from xcc.targets.gpu_windows import RUN_BYTES, SCHEDULERS, WAIT, linear
 
-__all__ = ["window_sums"]
-
 MOST_SUMS = 112         # of a thread
 MOST_PARTS = 16         # for each thread of a workgroup, which adds up what they leave
 WARPS = (1, 2, 4, 8)    # of a workgroup

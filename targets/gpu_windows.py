@@ -19,8 +19,6 @@ from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
-__all__ = ["WindowTile", "linear", "window_tile"]
-
 WIDEST = 256            # channels of a tile
 BESIDE = (1, 2, 4, 8)
 ROWS = (1, 2, 4, 8, 16, 32)

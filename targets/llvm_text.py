@@ -12,14 +12,31 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from xcc._mlir import Module
+    import llvmlite.binding as llvm
 
-__all__ = ["linked", "llvm_ir", "nested_modules", "portable"]
+    from xcc._mlir import Module
+    from xcc.targets.base import Chip
 
 LAYOUT = "llvm.data_layout"
 _TOKEN = re.compile(r"\b(half|bfloat|float|double)\b"
                     r"|(?<![\w.%@\"])([+-]?(?:\d+\.\d*(?:e[+-]?\d+)?|inf\b|s?nan\(0x[0-9a-fA-F]+\)|qnan\b)"
                     r"|f0x[0-9A-Fa-f]+)")
+
+
+def optimized(text: str, chip: Chip, machine: llvm.TargetMachine, level: int = 3, **tuning: bool
+              ) -> llvm.ModuleRef:
+    """The llvmlite module of the LLVM IR `text`, optimized for `machine` with options of LLVM's tuning."""
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_assembly(text)
+    module.triple = chip.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    for name, value in tuning.items():
+        setattr(options, name, value)
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
 
 
 def llvm_ir(module: Module) -> str:

@@ -22,9 +22,6 @@ from xcc.dialects.tile.types import ELEMENTS, TileType
 from xcc.dialects.xt.base import dims_from_attr
 from xcc.symbolic import Dim
 
-__all__ = ["GRID", "MULTIPLE", "NAME", "SIZES", "SMALL", "SMALL_GRID", "SMALL_SIZE", "Parameter", "Symbol", "grid_of",
-           "is_program", "parameters_of", "programs_in", "stride_name", "symbols_of", "verify"]
-
 GRID, NAME, SIZES, MULTIPLE, SMALL = "tile.grid", "tile.name", "tile.dims", "tile.multiple", "tile.small"
 SMALL_SIZE, SMALL_GRID = 1 << 30, 1 << 18
 _SCALARS = ("index", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")

@@ -11,8 +11,6 @@ import numpy as np
 from xcc.dialects.xt.elementary import add, by_element, horner, product, two_sum
 from xcc.dialects.xt.numeric import Array
 
-__all__ = ["acos", "asin", "atan", "atan2", "cos", "pi_by_bits", "sin", "tan"]
-
 BITS = 1280                 # of 2/pi, for arguments below 2**1024
 FAR = 2.0**19               # up to here pi/2 in parts of 33 bits serves, beyond integers do
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17)

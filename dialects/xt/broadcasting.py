@@ -7,8 +7,6 @@ from xcc.dialects.xt.op import InferError, same_dims
 from xcc.dialects.xt.types import TensorType
 from xcc.symbolic import Dim, floordiv
 
-__all__ = ["broadcast_shapes", "merge_dim", "same_dtype", "window_size"]
-
 
 def merge_dim(a: Dim, b: Dim) -> Dim | None:
     """The dim that `a` and `b` must both be: the static one, else `a`; None when they provably differ."""

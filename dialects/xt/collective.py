@@ -18,8 +18,6 @@ from xcc.runtime.mesh import Mesh
 from xcc.runtime.program import COMBINED_TYPES, Collective
 from xcc.symbolic import Dim, floordiv, mod
 
-__all__ = ["COLLECTIVES", "MESH", "mesh_attribute", "mesh_of", "statement_of"]
-
 MESH = "xt.mesh"
 
 

@@ -19,10 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LN2", "acosh", "add", "asinh", "atanh", "by_element", "cbrt", "cosh", "erf", "exp", "exp2", "expm1",
-           "horner", "log", "log1p", "log2", "log10", "logaddexp", "power", "product", "sigmoid", "sinh", "tanh",
-           "two_sum"]
-
 Array = np.ndarray[Any, Any]
 Pair = tuple[Any, Any]
 

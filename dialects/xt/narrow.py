@@ -11,8 +11,6 @@ from xcc.dialects.xt.shape import static_dims
 from xcc.dialects.xt.types import TensorType, numpy_dtype, width
 from xcc.symbolic import Dim, ceildiv
 
-__all__ = ["per_byte"]
-
 
 def per_byte(name: str) -> int:
     """How many numbers of the element type `name` share a byte; 1 for all that has 8 bits or more, and for bools."""

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["matmul"]
-
 Array = np.ndarray[Any, Any]
 
 MOST_PARTS = 4      # of a matrix; with wider ranges of numbers the product is summed term by term

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from xcc._mlir import Value
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.context import Context, Tensor
 from xcc.frontends.onnx.element_types import is_unsigned
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.activations import hard_sigmoid, positive_or, softplus
@@ -147,7 +145,7 @@ def quick_gelu(cx: Context) -> Value:
 
 
 @onnx_op("Dropout")
-def dropout(cx: Context) -> Any:
+def dropout(cx: Context) -> tuple[Tensor | Value, Value | None]:
     """Inference: the identity; the mask is all true."""
     if cx.op == "Dropout" and cx.has(2):
         training = cx.tensor(2).const
@@ -159,7 +157,7 @@ def dropout(cx: Context) -> Any:
     return cx.tensor(0), mask
 
 
-def _dropout_training(cx: Context) -> Any:
+def _dropout_training(cx: Context) -> tuple[Value, Value | None]:
     x = cx[0]
     ratio = convert(cx[1], element(x)) if cx.has(1) else scalar(0.5, x)
     seed = cx.attr("seed")

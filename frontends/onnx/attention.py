@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Value
@@ -31,7 +30,7 @@ def rotary_embedding(cx: Context) -> Value:
     return xt.reshape(xt.transpose(out, perm=(0, 2, 1, 3)), shape=shape) if flat else out
 
 
-def turn(x: Value, cos: Any, sin: Any, turned: Any, interleaved: bool) -> Value:
+def turn(x: Value, cos: Value, sin: Value, turned: Dim, interleaved: bool) -> Value:
     """The first `turned` of the last dim of x [batch, heads, seq, dim] rotated; the rest stays."""
     size, rest = xt.shape_of(x)[3], None
     if turned != size:
@@ -40,7 +39,7 @@ def turn(x: Value, cos: Any, sin: Any, turned: Any, interleaved: bool) -> Value:
     return out if rest is None else xt.concatenate(out, rest, axis=3)
 
 
-def _at_positions(cx: Context, cache: Any) -> Value:
+def _at_positions(cx: Context, cache: Value) -> Value:
     """[batch, 1, seq, dim/2]: rows of the cache at the positions, or the cache as it is."""
     rows = xt.gather(cache, cx[3], axis=0) if cx.has(3) else cache
     return unsqueeze(rows, [1])
@@ -59,7 +58,7 @@ def merge_heads(x: Value) -> Value:
 
 
 @onnx_op("Attention", since=23)
-def attention(cx: Context) -> Any:
+def attention(cx: Context) -> tuple[Value, Value, Value, Value | None]:
     """Y, present_key?, present_value?, qk? = Attention(Q, K, V, attn_mask?, past_key?, past_value?, lengths?)."""
     q, k, v = cx[0], cx[1], cx[2]
     flat = cx.rank(0) == 3
@@ -90,7 +89,7 @@ def head_size(cx: Context, q: Value) -> int:
     return size
 
 
-def _mask(cx: Context, q: Any, k: Any, causal: bool) -> Any:
+def _mask(cx: Context, q: Value, k: Value, causal: bool) -> Value | None:
     """attn_mask, causality and the padding of the cache: i1 (visible) or added to the scores; None without any."""
     kind = element(q)
     rows, columns = xt.shape_of(q)[2], xt.shape_of(k)[2]
@@ -119,7 +118,7 @@ def _mask(cx: Context, q: Any, k: Any, causal: bool) -> Any:
     return xt.select(allowed, bias, xt.scalar(float("-inf"), kind))
 
 
-def seen_keys(offset: Any, rows: Any, columns: Any, left: int, right: int) -> Any:
+def seen_keys(offset: Value, rows: Dim, columns: Dim, left: int, right: int) -> Value | None:
     """Which keys a query sees, i1: `left` before its own position, which is its row + offset, and `right` after it.
 
     -1 is without a limit; at least one has one.
@@ -145,7 +144,8 @@ def _causal_offset(cx: Context) -> Value:
     return xt.scalar(past, "i64") if isinstance(past, int) else xt.dim(value=past)
 
 
-def _explicit(cx: Context, q: Value, k: Value, v: Value, mask: Value, scale: float) -> tuple[Any, Any]:
+def _explicit(cx: Context, q: Value, k: Value, v: Value, mask: Value | None, scale: float
+              ) -> tuple[Value, Value]:
     """Attention step by step, for a node that also wants its scores."""
     groups = shared_heads(q, k)
     k, v = (repeat_heads(x, groups) for x in (k, v))
@@ -162,7 +162,8 @@ def _capped(x: Value, cap: float) -> Value:
     return xt.mul(xt.tanh(xt.div(x, scalar(cap, x))), scalar(cap, x)) if cap else x
 
 
-def attend_with_sinks(q: Value, k: Value, v: Value, mask: Value, sinks: Any, scale: float, cap: float) -> Value:
+def attend_with_sinks(q: Value, k: Value, v: Value, mask: Value | None, sinks: Value, scale: float, cap: float
+                      ) -> Value:
     """Attention whose softmax has one more score in each row, `sinks`, that takes its part and gives nothing."""
     groups = shared_heads(q, k)
     k, v = (repeat_heads(x, groups) for x in (k, v))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from onnx import NodeProto
 
-from xcc import symbolic
+from xcc import _mlir, symbolic
 from xcc.diagnostics import Misfit, UserError, dim_option
 from xcc.dialects import xt
 from xcc.dialects.xt import base
@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 Shape = tuple[Dim, ...]
 
 
-def element_dtype(value: Any) -> DType:
+def element_dtype(value: _mlir.Value) -> DType:
     """The numpy dtype of an xt value's elements."""
     dtype: DType = np.dtype(numpy_dtype(dtype_name(base.element_type_of(value))))
     return dtype
@@ -53,7 +53,7 @@ class Tensor:
         return self.data if self.data is not None and self.data.dtype != object else None
 
     @classmethod
-    def of_value(cls, value: Any) -> Tensor:
+    def of_value(cls, value: _mlir.Value) -> Tensor:
         return cls(element_dtype(value), base.shape_of(value), value)
 
     @classmethod
@@ -125,13 +125,13 @@ class Context:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def __getitem__(self, i: int) -> Any:
+    def __getitem__(self, i: int) -> _mlir.Value:
         return self.graph.materialize(self.tensor(i))
 
     def has(self, i: int) -> bool:
         return i < len(self.inputs) and self.inputs[i] is not None
 
-    def optional(self, i: int) -> Any:
+    def optional(self, i: int) -> _mlir.Value | None:
         """The xt value of operand `i`, None when the node leaves it out."""
         return self[i] if self.has(i) else None
 
@@ -143,7 +143,7 @@ class Context:
             self.misfit(f"operand {i} is {'a sequence' if isinstance(tensor, TensorList) else 'absent'}, not a tensor")
         return tensor
 
-    def values(self) -> list[Any]:
+    def values(self) -> list[_mlir.Value]:
         return [self[i] for i in range(len(self.inputs)) if self.has(i)]
 
     def wants(self, output: int) -> bool:

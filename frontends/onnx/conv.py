@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -22,7 +20,7 @@ def conv(cx: Context) -> Value:
     return add_bias(out, cx[2]) if cx.has(2) else out
 
 
-def convolve(cx: Context, x: Value, w: Value, dtype: Any = None) -> Value:
+def convolve(cx: Context, x: Value, w: Value, dtype: str | None = None) -> Value:
     """The convolution by the node's attributes."""
     spatial = xt.shape_of(x)[2:]
     kernel = xt.shape_of(w)[2:]
@@ -88,12 +86,12 @@ def col2im(cx: Context) -> Value:
 
 
 @onnx_op("CausalConvWithState", since=27)
-def causal_conv_with_state(cx: Context) -> Value:
+def causal_conv_with_state(cx: Context) -> tuple[Value, Value]:
     """Depthwise 1-D convolution of [past_state | input]: output and the new state."""
     return _causal_conv(cx)
 
 
-def _causal_conv(cx: Context) -> Any:
+def _causal_conv(cx: Context) -> tuple[Value, Value]:
     x, w = cx[0], cx[1]
     batch, channels, _ = cx.shape(0)
     k = cx.shape(1)[-1]

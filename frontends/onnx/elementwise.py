@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -26,11 +25,11 @@ _COMPARE = {"Equal": "eq", "Greater": "gt", "Less": "lt", "GreaterOrEqual": "ge"
 _VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
-def _unary(builder: str) -> Callable[[Context], Any]:
+def _unary(builder: str) -> Callable[[Context], Value]:
     return lambda cx: getattr(xt, builder)(cx[0])
 
 
-def _binary(builder: str) -> Callable[[Context], Any]:
+def _binary(builder: str) -> Callable[[Context], Value]:
     return lambda cx: getattr(xt, builder)(cx[0], _right(cx))
 
 
@@ -42,11 +41,11 @@ def _right(cx: Context) -> Value:
     return xt.reshape(cx[1], shape=(*cx.shape(1), *[1] * after))
 
 
-def _comparison(direction: str) -> Callable[[Context], Any]:
+def _comparison(direction: str) -> Callable[[Context], Value]:
     return lambda cx: xt.compare(cx[0], _right(cx), direction=direction)
 
 
-def _fold(builder: str) -> Callable[[Context], Any]:
+def _fold(builder: str) -> Callable[[Context], Value]:
     def convert_all(cx: Context) -> Value:
         values = cx.values()
         out = values[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import GraphProto, NodeProto, ValueInfoProto
 
-from xcc import symbolic
+from xcc import _mlir, symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import CompilerBug, Misfit, UserError
 from xcc.dialects import xt
@@ -91,7 +91,7 @@ class GraphImporter:
 
     # Values
 
-    def materialize(self, tensor: Tensor) -> Any:
+    def materialize(self, tensor: Tensor) -> _mlir.Value:
         """The xt value of `tensor`; known data becomes ops here, once for each block that needs it."""
         if tensor.value is not None:
             return tensor.value
@@ -105,7 +105,7 @@ class GraphImporter:
         self.kept.append(tensor)
         return value
 
-    def _constant(self, tensor: Tensor) -> Any:
+    def _constant(self, tensor: Tensor) -> _mlir.Value:
         array = tensor.const
         assert array is not None
         if array.size <= SMALL:
@@ -116,7 +116,7 @@ class GraphImporter:
             self.model.weight_names[id(array)] = name
         return xt.weight(name=name, shape=tuple(array.shape), dtype=array.dtype)
 
-    def _symbolic(self, tensor: Tensor) -> Any:
+    def _symbolic(self, tensor: Tensor) -> _mlir.Value:
         assert tensor.data is not None
         scalars = [self._scalar(d, tensor) for d in tensor.data.reshape(-1)]
         if not tensor.shape:
@@ -125,7 +125,7 @@ class GraphImporter:
         flat = rows[0] if len(rows) == 1 else xt.concatenate(*rows, axis=0)
         return flat if len(tensor.shape) == 1 else xt.reshape(flat, shape=tensor.shape)
 
-    def _scalar(self, d: Any, tensor: Tensor) -> Any:
+    def _scalar(self, d: Any, tensor: Tensor) -> _mlir.Value:
         if isinstance(d, symbolic.Expr):
             value = xt.dim(value=d)
             return value if tensor.dtype == np.int64 else xt.convert(value, dtype=tensor.dtype)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
@@ -19,13 +17,13 @@ def negative_log_likelihood(cx: Context) -> Value:
 
 
 @onnx_op("SoftmaxCrossEntropyLoss")
-def softmax_cross_entropy(cx: Context) -> Any:
+def softmax_cross_entropy(cx: Context) -> tuple[Value, Value | None]:
     """loss, log_prob? = NLL of log-softmax over the classes."""
     scores = xt.log_softmax(cx[0], axis=1)
     return _nll(cx, scores, cx[1], cx.optional(2)), scores if cx.wants(1) else None
 
 
-def _nll(cx: Context, scores: Value, target: Value, weight: Any) -> Value:
+def _nll(cx: Context, scores: Value, target: Value, weight: Value | None) -> Value:
     loss, factor = picked_loss(scores, convert(target, "i64"), weight, cx.attr("ignore_index"))
     reduction = cx.attr("reduction", "mean")
     if reduction == "none":

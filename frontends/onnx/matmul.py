@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.einsum import einsum
-from xcc.frontends.shared.helpers import rank_of, scalar, squeeze, unsqueeze
+from xcc.frontends.shared.helpers import element, full, rank_of, scalar, squeeze, unsqueeze
 from xcc.frontends.shared.products import matmul
 
 
@@ -60,12 +58,14 @@ def determinant(cx: Context) -> Value:
     n = shape[-1]
     if not isinstance(n, int) or n > 16:
         cx.fail(f"Det of {n} x {n} matrices is not supported; sizes up to 16 are")
+    if n == 0:
+        return full(shape[:-2], 1, element(x))
     rows = [squeeze(xt.slice(x, starts=(*[0] * (len(shape) - 2), i, 0), limits=(*shape[:-2], i + 1, n)),
                     [len(shape) - 2]) for i in range(n)]
     return _eliminate(rows, n)
 
 
-def _eliminate(rows: list[Any], n: int) -> Any:
+def _eliminate(rows: list[Value], n: int) -> Value:
     sign = total = None
     for k in range(n):
         for i in range(k + 1, n):
@@ -80,10 +80,11 @@ def _eliminate(rows: list[Any], n: int) -> Any:
         for i in range(k + 1, n):
             factor = xt.div(_entry(rows[i], k), safe)
             rows[i] = xt.sub(rows[i], xt.mul(unsqueeze(factor, [rank_of(factor)]), rows[k]))
+    assert total is not None
     return total if sign is None else xt.mul(total, sign)
 
 
-def _entry(row: Any, k: int) -> Value:
+def _entry(row: Value, k: int) -> Value:
     shape = xt.shape_of(row)
     last = len(shape) - 1
     return squeeze(xt.slice(row, starts=(*[0] * last, k), limits=(*shape[:-1], k + 1)), [last])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
@@ -49,7 +47,7 @@ def fused_gemm(cx: Context) -> Value:
 
 
 @onnx_op("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=MS)
-def skip_layer_normalization(cx: Context) -> Any:
+def skip_layer_normalization(cx: Context) -> tuple[Value, None, None, Value]:
     """Y, -, -, sum = norm(input + skip + bias?)."""
     simple = cx.op.startswith("SkipSimplified")
     bias_at = 3 if simple else 4
@@ -67,7 +65,7 @@ def simplified_layer_normalization(cx: Context) -> Value:
 
 
 @onnx_op("EmbedLayerNormalization", domain=MS)
-def embed_layer_normalization(cx: Context) -> Any:
+def embed_layer_normalization(cx: Context) -> tuple[Value, Value, Value]:
     """output, mask_index, sum? of tokens, segments?, tables of words, positions and segments?, gamma, beta, mask?."""
     tokens, total = cx[0], xt.gather(cx[2], cx[0], axis=0)
     batch, seq = xt.shape_of(tokens)

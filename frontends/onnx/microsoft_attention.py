@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Value
@@ -13,6 +12,7 @@ from xcc.frontends.onnx.context import Context, Shape
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import along, convert, dim_scalar, element, rank_of, squeeze, unsqueeze
 from xcc.frontends.shared.helpers import split as split_axis
+from xcc.symbolic import Dim
 
 MS = "com.microsoft"
 
@@ -34,13 +34,13 @@ def rotary_embedding(cx: Context) -> Value:
     return merge_heads(out) if flat else out
 
 
-def _count(n: Any) -> Value:
+def _count(n: Dim) -> Value:
     """[1, n]: 0, 1, 2, ..."""
     return xt.iota(shape=(1, n), axis=1, dtype="i64")
 
 
 @onnx_op("MultiHeadAttention", domain=MS)
-def multi_head_attention(cx: Context) -> Any:
+def multi_head_attention(cx: Context) -> tuple[Value, Value, Value]:
     """output, present_key?, present_value? of query, key?, value?, bias?, key_padding_mask?, attention_bias?, past."""
     if len(cx) > 8 and any(cx.has(i) for i in (8, 9)):
         cx.fail("a cache with its length or with indirection (beam search) is not supported")
@@ -55,7 +55,7 @@ def multi_head_attention(cx: Context) -> Any:
     return merge_heads(_attend(cx, q, k, v, mask, past)), k, v
 
 
-def _attend(cx: Context, q: Value, k: Value, v: Value, mask: Value, past: Any) -> Value:
+def _attend(cx: Context, q: Value, k: Value, v: Value, mask: Value | None, past: Dim) -> Value:
     return xt.attention(q, k, v, mask, scale=_scale(cx, q),
                         causal=bool(cx.attr("unidirectional", 0)), causal_offset=(past,))
 
@@ -64,7 +64,7 @@ def _scale(cx: Context, q: Value) -> float:
     return float(cx.attr("scale", 0.0) or 1 / sqrt(head_size(cx, q)))
 
 
-def _operands(cx: Context, heads: int) -> list[Any]:
+def _operands(cx: Context, heads: int) -> list[Value]:
     """q, k and v of [batch, heads, seq, dim], out of one packed operand, of two or of three."""
     if cx.rank(0) == 5:
         return _apart(cx[0], 3)
@@ -74,13 +74,13 @@ def _operands(cx: Context, heads: int) -> list[Any]:
     return [q, *(cx[i] if cx.rank(i) == 4 else split_heads(cx[i], heads) for i in (1, 2))]
 
 
-def _apart(x: Value, count: int) -> list[Any]:
+def _apart(x: Value, count: int) -> list[Value]:
     """[batch, seq, heads, count, dim] -> `count` of [batch, heads, seq, dim]."""
     parts = split_axis(x, 3, (1,) * count)
     return [xt.transpose(squeeze(p, [3]), perm=(0, 2, 1, 3)) for p in parts]
 
 
-def _with_bias(cx: Context, operands: list[Any], heads: int) -> list[Any]:
+def _with_bias(cx: Context, operands: list[Value], heads: int) -> list[Value]:
     """The projections' bias, of q, k and v in a row; cached keys and values have theirs."""
     if not cx.has(3):
         return operands
@@ -91,7 +91,7 @@ def _with_bias(cx: Context, operands: list[Any], heads: int) -> list[Any]:
             for n, (x, b) in enumerate(zip(operands, parts, strict=True))]
 
 
-def _padding(cx: Context, i: int, q: Any, k: Any) -> Any:
+def _padding(cx: Context, i: int, q: Value, k: Value) -> Value | None:
     """What operand `i` adds to the scores: lengths, or marks of the keys that are seen; None without any."""
     if not cx.has(i):
         return None
@@ -111,14 +111,14 @@ def _padding(cx: Context, i: int, q: Any, k: Any) -> Any:
                      xt.scalar(cx.attr("mask_filter_value", -10000.0), kind))
 
 
-def _sum(a: Any, b: Any) -> Any:
+def _sum(a: Value | None, b: Value | None) -> Value | None:
     if a is None or b is None:
         return b if a is None else a
     return xt.add(a, b)
 
 
 @onnx_op("Attention", domain=MS)
-def fused_attention(cx: Context) -> Any:
+def fused_attention(cx: Context) -> tuple[Value, Value | None]:
     """output, present? = Attention(input, weights, bias?, mask_index?, past?, attention_bias?) with its projections."""
     if cx.attr("do_rotary", 0):
         cx.fail("do_rotary is not supported; RotaryEmbedding is")
@@ -127,7 +127,7 @@ def fused_attention(cx: Context) -> Any:
     packed = xt.add(packed, cx[2]) if cx.has(2) else packed
     third = symbolic.floordiv(cx.shape(1)[1], 3)
     q, k, v = (split_heads(x, heads) for x in split_axis(packed, 2, tuple(sizes or (third, third, third))))
-    past: Any = 0
+    past: Dim = 0
     if cx.has(4):
         cached, past = split_axis(cx[4], 0, (1, 1)), cx.shape(4)[3]
         k, v = (xt.concatenate(squeeze(old, [0]), x, axis=2) for old, x in zip(cached, (k, v), strict=True))
@@ -137,7 +137,7 @@ def fused_attention(cx: Context) -> Any:
 
 
 @onnx_op("GroupQueryAttention", domain=MS)
-def group_query_attention(cx: Context) -> Any:
+def group_query_attention(cx: Context) -> tuple[Value, Value, Value]:
     """output, present_key, present_value: new keys are written behind those that each row of the batch has.
 
     Operands: query, key?, value?, past_key?, past_value?, seqlens_k, total_sequence_length, cos_cache?, sin_cache?,
@@ -155,7 +155,7 @@ def group_query_attention(cx: Context) -> Any:
     return merge_heads(_attend_grouped(cx, q, k, v, begin)), k, v
 
 
-def _grouped(cx: Context) -> list[Any]:
+def _grouped(cx: Context) -> list[Value]:
     heads, shared = cx.attr("num_heads"), cx.attr("kv_num_heads")
     if cx.has(1):
         return [split_heads(cx[i], n) for i, n in enumerate((heads, shared, shared))]
@@ -164,7 +164,7 @@ def _grouped(cx: Context) -> list[Any]:
     return [split_heads(x, n) for x, n in zip(parts, (heads, shared, shared), strict=True)]
 
 
-def _begin(cx: Context, new: Any, total: Any) -> Any:
+def _begin(cx: Context, new: Dim, total: Dim) -> Value:
     """[batch, 1]: how many keys each row has before the new ones; a prompt, which is all there is, starts at 0."""
     batch = cx.shape(0)[0]
     if new == total:
@@ -175,17 +175,17 @@ def _begin(cx: Context, new: Any, total: Any) -> Any:
     return xt.select(prompt, xt.scalar(0, "i64"), xt.sub(lengths, missing))
 
 
-def _turned(cx: Context, q: Value, k: Value, begin: Value) -> tuple[Any, Any]:
+def _turned(cx: Context, q: Value, k: Value, begin: Value) -> tuple[Value, Value]:
     places = convert(cx[9], "i64") if cx.has(9) else xt.add(begin, _count(xt.shape_of(q)[2]))
     cos, sin = (unsqueeze(xt.gather(cx[i], places, axis=0), [1]) for i in (7, 8))
     size, interleaved = cx.shape(7)[1] * 2, bool(cx.attr("rotary_interleaved", 0))
     return turn(q, cos, sin, size, interleaved), turn(k, cos, sin, size, interleaved)
 
 
-def _appended(cx: Context, i: int, x: Any, begin: Any, total: Any) -> Any:
+def _appended(cx: Context, i: int, x: Value, begin: Value, total: Dim) -> Value:
     """The cache of operand `i`, made as long as `total` where it is shorter, with `x` in it from `begin` on."""
     batch, heads, new, size = xt.shape_of(x)
-    past: Any = cx.shape(i)[2] if cx.has(i) else 0
+    past: Dim = cx.shape(i)[2] if cx.has(i) else 0
     if past == 0 and new == total:
         return x
     length = symbolic.dim_max(past, total)

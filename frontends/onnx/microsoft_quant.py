@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from xcc._mlir import Value
@@ -18,7 +16,7 @@ MS = "com.microsoft"
 
 
 @onnx_op("DynamicQuantizeMatMul", domain=MS)
-def dynamic_quantize_matmul(cx: Context) -> Any:
+def dynamic_quantize_matmul(cx: Context) -> Value:
     """Y = A * (B - b_zero_point) * b_scale + bias, A quantised over its own range."""
     a, scale, zero = xt.dynamic_quantize(cx[0])
     total = matmul(centered(a, zero, -2), centered(cx[1], cx.optional(3), -1))
@@ -32,7 +30,7 @@ def matmul_integer_to_float(cx: Context) -> Value:
     return _scaled(cx, total, cx[2], cx[3], 6)
 
 
-def _scaled(cx: Context, total: Any, a_scale: Any, b_scale: Any, bias: int) -> Any:
+def _scaled(cx: Context, total: Value, a_scale: Value, b_scale: Value, bias: int) -> Value:
     factor = xt.mul(scalar_or_vector(a_scale), scalar_or_vector(b_scale))
     out = xt.mul(convert(total, element(factor)), factor)
     return xt.add(out, cx[bias]) if cx.has(bias) else out

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -34,7 +32,7 @@ def _softmax(cx: Context, x: Value, axis: int) -> Value:
 
 
 @onnx_op("BatchNormalization")
-def batch_normalization(cx: Context) -> Value:
+def batch_normalization(cx: Context) -> Value | tuple[Value, Value, Value]:
     """Y = (X - mean) / sqrt(var + eps) * scale + B, as one multiply and one add by channel."""
     x = cx[0]
     eps = cx.attr("epsilon", 1e-5)
@@ -44,7 +42,7 @@ def batch_normalization(cx: Context) -> Value:
     return affine_by_channel(x, center, inverse_deviation(variance, eps), cx[1], cx[2])
 
 
-def _batch_normalization_training(cx: Context, x: Any, eps: float) -> Any:
+def _batch_normalization_training(cx: Context, x: Value, eps: float) -> tuple[Value, Value, Value]:
     rank, momentum = cx.rank(0), cx.attr("momentum", 0.9)
     axes = tuple(i for i in range(rank) if i != 1)
     wide = convert(x, element(cx[3]))
@@ -55,7 +53,7 @@ def _batch_normalization_training(cx: Context, x: Any, eps: float) -> Any:
                     along(convert(cx[1], element(wide)), 1, rank))
     y = convert(xt.add(scaled, along(convert(cx[2], element(wide)), 1, rank)), element(x))
 
-    def running(old: Any, new: Any) -> Any:
+    def running(old: Value, new: Value) -> Value:
         flat = xt.reshape(new, shape=xt.shape_of(old))
         return xt.add(xt.mul(old, scalar(momentum, old)), xt.mul(flat, scalar(1 - momentum, old)))
 
@@ -77,7 +75,7 @@ def group_normalization_by_group(cx: Context) -> Value:
     channels, groups = cx.shape(0)[1], cx.attr("num_groups")
     each = symbolic.floordiv(channels, groups)
 
-    def spread(v: Value) -> Any:
+    def spread(v: Value) -> Value:
         return xt.reshape(xt.broadcast(xt.reshape(v, shape=(groups, 1)), shape=(groups, each)), shape=(channels,))
 
     return xt.group_norm(cx[0], spread(cx[1]), spread(cx[2]), groups=groups, eps=cx.attr("epsilon", 1e-5))
@@ -94,7 +92,7 @@ def group_normalization(cx: Context) -> Value:
 
 
 @onnx_op("LayerNormalization", since=17)
-def layer_normalization(cx: Context) -> Any:
+def layer_normalization(cx: Context) -> Value | tuple[Value, Value, Value]:
     """Y, Mean?, InvStdDev? = LayerNormalization(X, Scale, B?; axis, epsilon, stash_type)."""
     x = cx[0]
     axis = cx.axis(default=-1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -37,7 +36,7 @@ def _leaky(cx: Context, x: Value) -> Value:
     return xt.select(xt.compare(x, scalar(0, x), direction="lt"), xt.mul(x, scalar(cx.attr("alpha", 0.01), x)), x)
 
 
-_UNARY: dict[str, Callable[[Context, Any], Any]] = {
+_UNARY: dict[str, Callable[[Context, Value], Value]] = {
     "QLinearGlobalAveragePool": _average, "QLinearLeakyRelu": _leaky, "QLinearSigmoid": lambda cx, x: xt.sigmoid(x)}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from xcc import symbolic
@@ -11,11 +9,12 @@ from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.conv import convolve
-from xcc.frontends.onnx.element_types import from_onnx
+from xcc.frontends.onnx.element_types import DType, from_onnx
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.convolution import add_bias
 from xcc.frontends.shared.helpers import along, convert, element, rank_of, scalar, slice_axis, unsqueeze
 from xcc.frontends.shared.products import matmul
+from xcc.symbolic import Dim
 
 
 def _axis(cx: Context, scale: Value) -> int:
@@ -37,7 +36,7 @@ def quantize_linear(cx: Context) -> Value:
     return quantize(cx, cx[0], cx[1], cx.optional(2), target)
 
 
-def quantize(cx: Context, x: Any, scale: Any, zero: Any, target: Any) -> Any:
+def quantize(cx: Context, x: Value, scale: Value, zero: Value | None, target: DType) -> Value:
     axis = _axis(cx, scale)
     scale = convert(scalar_or_vector(scale), element(x)) if element(scale) != element(x) else scalar_or_vector(scale)
     zero = None if zero is None else scalar_or_vector(zero)
@@ -58,12 +57,12 @@ def dequantize_linear(cx: Context) -> Value:
 
 
 @onnx_op("DynamicQuantizeLinear")
-def dynamic_quantize_linear(cx: Context) -> Any:
+def dynamic_quantize_linear(cx: Context) -> tuple[Value, ...]:
     """y, y_scale, y_zero_point = DynamicQuantizeLinear(x): ui8 over the range of x and 0."""
     return tuple(xt.dynamic_quantize(cx[0]))
 
 
-def centered(x: Value, zero: Value, axis: int = -1) -> Value:
+def centered(x: Value, zero: Value | None, axis: int = -1) -> Value:
     """x - zero point, in i32; a vector of zero points lies along `axis`."""
     wide = convert(x, "i32")
     if zero is None:
@@ -88,7 +87,7 @@ def conv_integer(cx: Context) -> Value:
     return convolve(cx, centered(cx[0], cx.optional(2)), centered(cx[1], cx.optional(3), 0))
 
 
-def requantized(cx: Context, total: Any, factor: Any, point: int, target: Any) -> Any:
+def requantized(cx: Context, total: Value, factor: Value, point: int, target: DType) -> Value:
     """i32 sums times a factor, rounded, shifted by the zero point in operand `point` and saturated to `target`."""
     scaled = xt.mul(convert(total, element(factor)), factor)
     known = cx.tensor(point).const if cx.has(point) else np.zeros(())
@@ -152,7 +151,7 @@ def matmul_n_bits(cx: Context) -> Value:
     return xt.add(out, cx[5]) if cx.has(5) else out
 
 
-def unpacked(x: Value, size: Any, kind: str) -> Value:
+def unpacked(x: Value, size: Dim, kind: str) -> Value:
     """The first `size` numbers of each row (last axis) of bytes."""
     last = rank_of(x) - 1
     row = size if kind == "ui8" else symbolic.ceildiv(size, 2)

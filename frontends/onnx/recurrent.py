@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xcc._mlir import Value
@@ -24,7 +25,7 @@ def _options(cx: Context) -> dict[str, Any]:
             "betas": _parameters(names, cx.attr("activation_beta", ()), _BETAS), "clip": cx.attr("clip", 0.0)}
 
 
-def _parameters(names: tuple[str, ...], given: Any, defaults: dict[str, float]) -> tuple[float, ...]:
+def _parameters(names: tuple[str, ...], given: Sequence[float], defaults: dict[str, float]) -> tuple[float, ...]:
     """One number for each function: those given go, in order, to the functions that take one."""
     left = list(given)
     if len(left) == len(names):
@@ -32,19 +33,19 @@ def _parameters(names: tuple[str, ...], given: Any, defaults: dict[str, float]) 
     return tuple(left.pop(0) if n in defaults and left else defaults.get(n, 0.0) for n in names)
 
 
-def _time_first(cx: Context, x: Value) -> Value:
+def _time_first(cx: Context, x: Value | None) -> Value | None:
     """`layout` 1 puts the batch first: X, and the states."""
     return xt.transpose(x, perm=(1, 0, 2)) if x is not None and cx.attr("layout", 0) else x
 
 
-def _outputs(cx: Context, y: Any, *states: Any) -> Any:
+def _outputs(cx: Context, y: Value, *states: Value) -> tuple[Value, ...]:
     if not cx.attr("layout", 0):
         return (y, *states)
     return (xt.transpose(y, perm=(2, 0, 1, 3)), *(xt.transpose(s, perm=(1, 0, 2)) for s in states))
 
 
 @onnx_op("LSTM")
-def lstm(cx: Context) -> Any:
+def lstm(cx: Context) -> tuple[Value, ...]:
     """Y, Y_h, Y_c = LSTM(X, W, R, B?, sequence_lens?, initial_h?, initial_c?, P?)."""
     values = [_time_first(cx, cx[0]), cx[1], cx[2], cx.optional(3), cx.optional(4), _time_first(cx, cx.optional(5)),
               _time_first(cx, cx.optional(6)), cx.optional(7)]
@@ -52,14 +53,14 @@ def lstm(cx: Context) -> Any:
 
 
 @onnx_op("GRU")
-def gru(cx: Context) -> Any:
+def gru(cx: Context) -> tuple[Value, ...]:
     """Y, Y_h = GRU(X, W, R, B?, sequence_lens?, initial_h?)."""
     values = [_time_first(cx, cx[0]), cx[1], cx[2], cx.optional(3), cx.optional(4), _time_first(cx, cx.optional(5))]
     return _outputs(cx, *xt.gru(*values, linear_before_reset=cx.attr("linear_before_reset", 0), **_options(cx)))
 
 
 @onnx_op("RNN")
-def rnn(cx: Context) -> Any:
+def rnn(cx: Context) -> tuple[Value, ...]:
     """Y, Y_h = RNN(X, W, R, B?, sequence_lens?, initial_h?)."""
     values = [_time_first(cx, cx[0]), cx[1], cx[2], cx.optional(3), cx.optional(4), _time_first(cx, cx.optional(5))]
     return _outputs(cx, *xt.rnn(*values, **_options(cx)))

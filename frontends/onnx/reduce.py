@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,19 +20,19 @@ _NAMES = (*_KINDS, "ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceLog
 
 @onnx_op(*(n for n in _NAMES if n != "ReduceSum"))
 @onnx_op("ReduceSum")
-def reduce_attributes(cx: Context) -> Value:
+def reduce_attributes(cx: Context) -> Value | Tensor:
     """reduced = Reduce*(data, axes, keepdims), axes as an attribute."""
     return _reduce(cx, cx.attr("axes"))
 
 
 @onnx_op(*(n for n in _NAMES if n != "ReduceSum"), since=18)
 @onnx_op("ReduceSum", since=13)
-def reduce_operands(cx: Context) -> Value:
+def reduce_operands(cx: Context) -> Value | Tensor:
     """reduced = Reduce*(data, axes?, keepdims, noop_with_empty_axes)."""
     return _reduce(cx, cx.static_ints(1) if cx.has(1) and cx.shape(1) != (0,) else None)
 
 
-def _reduce(cx: Context, axes: Any) -> Value:
+def _reduce(cx: Context, axes: Sequence[int] | None) -> Value | Tensor:
     x = cx[0]
     if not axes:
         if cx.attr("noop_with_empty_axes", 0):
@@ -61,7 +61,7 @@ def _reduce(cx: Context, axes: Any) -> Value:
     return total if op == "ReduceSumSquare" else _square_root(total, cx)
 
 
-def _sum(cx: Context, total: Any) -> Any:
+def _sum(cx: Context, total: Value) -> Value | Tensor:
     """The sum of flags that a node has counted is known as the symbol that it gave their number."""
     count = cx.graph.model.flags.sum_of(total, cx.node.output[0])
     if count is None:
@@ -70,7 +70,7 @@ def _sum(cx: Context, total: Any) -> Any:
     return Tensor(element_dtype(total), shape, total, np.array(count, object).reshape(shape))
 
 
-def _boolean(over: Any, kind: str, x: Value) -> Value:
+def _boolean(over: Callable[[str, Value], Value], kind: str, x: Value) -> Value:
     if element(x) == "i1":
         kind = {"max": "or", "min": "and"}.get(kind, kind)
     return over(kind, x)

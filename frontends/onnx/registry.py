@@ -9,9 +9,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 Converter = Callable[[Any], Any]
+C = TypeVar("C", bound=Converter)
 
 FAMILIES = ("activation", "attention", "cast", "constant", "control", "conv", "elementwise", "loop", "loss", "matmul",
             "microsoft", "microsoft_attention", "microsoft_quant", "ml", "movement", "norm", "pad", "pooling",
@@ -23,13 +24,13 @@ _BROADCASTING: set[Converter] = set()
 
 
 def onnx_op(*names: str, since: int = 1, domain: str = "", broadcasts: bool = False
-            ) -> Callable[[Converter], Converter]:
+            ) -> Callable[[C], C]:
     """Registers a converter for the ops `names` from version `since` on; a duplicate raises.
 
     `broadcasts`: all operands of these ops are broadcast to one shape.
     """
 
-    def register(function: Converter) -> Converter:
+    def register(function: C) -> C:
         for name in names:
             versions = _CONVERTERS.setdefault((domain, name), {})
             if since in versions:

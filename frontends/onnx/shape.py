@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from math import inf
 from operator import add
-from typing import Any
 
 import numpy as np
 
 from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Context, Shape, Tensor
+from xcc.frontends.onnx.context import Absent, Context, Shape, Tensor, TensorList
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.onnx.slicing import at_least
 from xcc.frontends.shared.helpers import split, squeeze, unsqueeze
@@ -90,7 +90,7 @@ def squeeze_operand(cx: Context) -> Value:
     return _squeeze(cx, cx.static_ints(1) if cx.has(1) else None)
 
 
-def _squeeze(cx: Context, axes: Any) -> Value:
+def _squeeze(cx: Context, axes: Sequence[int] | None) -> Value:
     shape = cx.shape(0)
     if axes is None:
         axes = [i for i, d in enumerate(shape) if d == 1 or (isinstance(d, Expr) and cx.graph.model.sizes.is_single(d))]
@@ -111,7 +111,7 @@ def unsqueeze_operand(cx: Context) -> Value:
     return _unsqueeze(cx, cx.static_ints(1))
 
 
-def _unsqueeze(cx: Context, axes: Any) -> Value:
+def _unsqueeze(cx: Context, axes: Sequence[int]) -> Value:
     rank = cx.rank(0) + len(axes)
     axes = [cx.normal_axis(a, rank) for a in axes]
     if len(set(axes)) != len(axes):
@@ -125,7 +125,7 @@ def transpose(cx: Context) -> Value:
 
 
 @onnx_op("Identity")
-def identity(cx: Context) -> Any:
+def identity(cx: Context) -> Tensor | TensorList | Absent | None:
     return cx.inputs[0]
 
 
@@ -175,7 +175,7 @@ def concat(cx: Context) -> Value:
 
 
 @onnx_op("Split")
-def split_attribute(cx: Context) -> Any:
+def split_attribute(cx: Context) -> list[Value]:
     return _split(cx, cx.attr("split"))
 
 
@@ -195,13 +195,12 @@ def _split_sizes(cx: Context) -> Shape:
     return sizes
 
 
-def _split(cx: Context, sizes: Any) -> list[Value]:
+def _split(cx: Context, sizes: Shape | None) -> list[Value]:
     axis = cx.axis()
     size, parts = cx.shape(0)[axis], len(cx.node.output)
     if sizes is None:
         each = symbolic.ceildiv(size, parts)
-        sizes = [each] * (parts - 1)
-        sizes.append(size - each * (parts - 1))
+        sizes = (*[each] * (parts - 1), size - each * (parts - 1))
     return split(cx[0], axis, list(sizes))
 
 
@@ -217,7 +216,7 @@ def shape(cx: Context) -> Tensor:
 
 
 @onnx_op("Size")
-def size(cx: Context) -> Any:
+def size(cx: Context) -> Tensor:
     """The number of elements."""
     out = np.empty((), object)
     out[()] = symbolic.product(cx.shape(0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -13,22 +13,22 @@ from xcc.frontends.shared.helpers import convert, element, scalar
 _DOMAIN = "ai.onnx.preview.training"
 
 
-def _groups(cx: Context, kinds: int) -> list[tuple[Any, ...]]:
+def _groups(cx: Context, kinds: int) -> Sequence[tuple[Value, ...]]:
     """The operands after the rate and the step count: (parameter, gradient, states...) for each parameter."""
     count = (len(cx) - 2) // kinds
     return [tuple(cx[2 + k * count + i] for k in range(kinds)) for i in range(count)]
 
 
-def _interleaved(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+def _interleaved(rows: Sequence[tuple[Value, ...]]) -> tuple[Value, ...]:
     return tuple(v for column in zip(*rows, strict=True) for v in column)
 
 
-def _regularised(cx: Context, gradient: Any, x: Value) -> Value:
+def _regularised(cx: Context, gradient: Value, x: Value) -> Value:
     return xt.add(gradient, xt.mul(x, scalar(cx.attr("norm_coefficient", 0.0), x)))
 
 
 @onnx_op("Adagrad", domain=_DOMAIN)
-def adagrad(cx: Context) -> Any:
+def adagrad(cx: Context) -> tuple[Value, ...]:
     """X' = X - r * G / (sqrt(H') + eps) with H' = H + G^2."""
     rows = []
     for x, g, h in _groups(cx, 3):
@@ -43,7 +43,7 @@ def adagrad(cx: Context) -> Any:
 
 
 @onnx_op("Adam", domain=_DOMAIN)
-def adam(cx: Context) -> Any:
+def adam(cx: Context) -> tuple[Value, ...]:
     """X' = X - r * V' / (sqrt(H') + eps), V' and H' being moving means of G and G^2."""
     alpha, beta = cx.attr("alpha", 0.9), cx.attr("beta", 0.999)
     rows = []
@@ -68,7 +68,7 @@ def _corrected(cx: Context, x: Value, alpha: float, beta: float) -> Value:
 
 
 @onnx_op("Momentum", domain=_DOMAIN)
-def momentum(cx: Context) -> Any:
+def momentum(cx: Context) -> tuple[Value, ...]:
     """X' = X - r * V', V' = alpha * V + beta * G; with mode nesterov X' = X - r * (G + alpha * V')."""
     alpha = cx.attr("alpha")
     rows = []

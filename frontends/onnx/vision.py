@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -45,7 +45,7 @@ def affine_grid(cx: Context) -> Value:
 
 
 @onnx_op("NonMaxSuppression", since=10)
-def non_max_suppression(cx: Context) -> Any:
+def non_max_suppression(cx: Context) -> Value:
     """selected_indices [count, 3] (batch, class, box), best first: a box that overlaps a better kept one is dropped."""
     boxes, scores = cx[0], cx[1]
     batch, classes, n = cx.shape(1)
@@ -61,7 +61,7 @@ def non_max_suppression(cx: Context) -> Any:
         alive = xt.compare(ranked, least, direction="gt")
     line = xt.iota(shape=(1, 1, n), axis=2, dtype="i64")
 
-    def step(state: Any, slices: Any) -> Any:
+    def step(state: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], list[int]]:
         keep, (rivals, i) = state[0], slices
         beaten = xt.reduce(xt.and_(xt.and_(rivals, keep), xt.compare(line, i, direction="lt")), kind="or", axes=(2,),
                            keepdims=True)
@@ -76,13 +76,13 @@ def non_max_suppression(cx: Context) -> Any:
     return xt.concatenate(slice_axis(found, 1, 0, 2), box, axis=1)
 
 
-def _threshold(cx: Context, i: int, default: Any, kind: str) -> Any:
+def _threshold(cx: Context, i: int, default: float | None, kind: str) -> Value | None:
     if cx.has(i):
         return xt.reshape(convert(cx[i], kind), shape=())
     return None if default is None else xt.scalar(default, kind)
 
 
-def _corners(boxes: Any, centered: int) -> Value:
+def _corners(boxes: Value, centered: int) -> Value:
     """[..., 4] as y1, x1, y2, x2 with y1 <= y2 and x1 <= x2."""
     a, b, c, d = (slice_axis(boxes, 2, i, i + 1) for i in range(4))
     if centered:  # x, y, width, height
@@ -91,12 +91,12 @@ def _corners(boxes: Any, centered: int) -> Value:
     return xt.concatenate(xt.minimum(a, c), xt.minimum(b, d), xt.maximum(a, c), xt.maximum(b, d), axis=2)
 
 
-def _overlaps(boxes: Any) -> Value:
+def _overlaps(boxes: Value) -> Value:
     """Intersection over union of all pairs: [batch, classes, n, 4] -> [batch, classes, n, n]."""
     y1, x1, y2, x2 = (squeeze(slice_axis(boxes, 3, i, i + 1), [3]) for i in range(4))
     zero = scalar(0, y1)
 
-    def shared(low: Any, high: Any) -> Any:
+    def shared(low: Value, high: Value) -> Value:
         start = xt.maximum(unsqueeze(low, [3]), unsqueeze(low, [2]))
         end = xt.minimum(unsqueeze(high, [3]), unsqueeze(high, [2]))
         return xt.maximum(xt.sub(end, start), zero)

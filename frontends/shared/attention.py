@@ -31,7 +31,7 @@ def scores(q: Value, k: Value, scale: float, dtype: str | None = None) -> Value:
     return xt.mul(product, scalar(scale, product))
 
 
-def masked(x: Value, mask: Value) -> Value:
+def masked(x: Value, mask: Value | None) -> Value:
     """Scores with a mask: i1 keeps where true, a float is added."""
     if mask is None:
         return x

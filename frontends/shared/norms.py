@@ -33,7 +33,7 @@ def inverse_deviation(variance: Any, eps: float) -> Value:
     return xt.rsqrt(xt.add(variance, scalar(eps, variance)))
 
 
-def affine_by_channel(x: Value, center: Any, inverse: Any, scale: Value, bias: Value) -> Value:
+def affine_by_channel(x: Value, center: Value, inverse: Value, scale: Value | None, bias: Value | None) -> Value:
     """(x - center) * inverse * scale + bias as one multiply and one add, computed in the type of `center`.
 
     All but x are vectors, an entry a channel; scale and bias may be None.

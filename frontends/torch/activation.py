@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared import activations
 from xcc.frontends.shared.helpers import along, rank_of, scalar, slice_axis
@@ -12,41 +11,41 @@ from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 
 
-def _above(x: Any, limit: Any) -> Any:
+def _above(x: Value, limit: Value) -> Value:
     return xt.compare(x, limit, direction="gt")
 
 
 @aten("relu")
-def relu(cx: Context) -> Any:
+def relu(cx: Context) -> Value:
     return positive(cx.tensor("self"))
 
 
 @aten("gelu")
-def gelu(cx: Context) -> Any:
+def gelu(cx: Context) -> Value:
     return xt.gelu(cx.tensor("self"), approximate=cx["approximate"])
 
 
 @aten("silu")
-def silu(cx: Context) -> Any:
+def silu(cx: Context) -> Value:
     x = cx.tensor("self")
     return xt.mul(x, xt.sigmoid(x))
 
 
 @aten("hardtanh")
-def hardtanh(cx: Context) -> Any:
+def hardtanh(cx: Context) -> Value:
     x = cx.tensor("self")
     low, high = cx.scalar(cx["min_val"], x), cx.scalar(cx["max_val"], x)
     return xt.minimum(xt.maximum(x, low), high)
 
 
 @aten("leaky_relu")
-def leaky_relu(cx: Context) -> Any:
+def leaky_relu(cx: Context) -> Value:
     x = cx.tensor("self")
     return activations.positive_or(x, xt.mul(x, cx.scalar(cx["negative_slope"], x)))
 
 
 @aten("prelu", "_prelu_kernel")
-def prelu(cx: Context) -> Any:
+def prelu(cx: Context) -> Value:
     """x, or weight * x below 0; a weight an entry a channel, or one that fits x."""
     x, weight = cx.tensor("self"), cx.tensor("weight")
     rank = rank_of(x)
@@ -56,7 +55,7 @@ def prelu(cx: Context) -> Any:
 
 
 @aten("elu")
-def elu(cx: Context) -> Any:
+def elu(cx: Context) -> Value:
     """scale * x, or scale * alpha * (e^(x * input_scale) - 1) where x is not above 0."""
     x = cx.tensor("self")
     alpha, scale, inner = (cx.scalar(cx[n], x) for n in ("alpha", "scale", "input_scale"))
@@ -65,21 +64,21 @@ def elu(cx: Context) -> Any:
 
 
 @aten("selu")
-def selu(cx: Context) -> Any:
+def selu(cx: Context) -> Value:
     x = cx.tensor("self")
     inner = activations.positive_or(x, xt.mul(scalar(1.6732632423543772, x), xt.expm1(x)))
     return xt.mul(scalar(1.0507009873554805, x), inner)
 
 
 @aten("celu")
-def celu(cx: Context) -> Any:
+def celu(cx: Context) -> Value:
     x = cx.tensor("self")
     alpha = cx.scalar(cx["alpha"], x)
     return activations.positive_or(x, xt.mul(alpha, xt.expm1(xt.div(x, alpha))))
 
 
 @aten("softplus")
-def softplus(cx: Context) -> Any:
+def softplus(cx: Context) -> Value:
     """log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold."""
     x = cx.tensor("self")
     beta, threshold = cx.scalar(cx["beta"], x), cx.scalar(cx["threshold"], x)
@@ -88,24 +87,24 @@ def softplus(cx: Context) -> Any:
 
 
 @aten("mish")
-def mish(cx: Context) -> Any:
+def mish(cx: Context) -> Value:
     x = cx.tensor("self")
     return xt.mul(x, xt.tanh(activations.softplus(x)))
 
 
 @aten("hardsigmoid")
-def hardsigmoid(cx: Context) -> Any:
+def hardsigmoid(cx: Context) -> Value:
     return activations.hard_sigmoid(cx.tensor("self"), 1 / 6, 0.5)
 
 
 @aten("hardswish")
-def hardswish(cx: Context) -> Any:
+def hardswish(cx: Context) -> Value:
     x = cx.tensor("self")
     return xt.mul(x, activations.hard_sigmoid(x, 1 / 6, 0.5))
 
 
 @aten("glu")
-def glu(cx: Context) -> Any:
+def glu(cx: Context) -> Value:
     """The first half along a dim times the sigmoid of the second."""
     x, axis = cx.tensor("self"), cx.axis()
     half = cx.out().shape[axis]
@@ -113,7 +112,7 @@ def glu(cx: Context) -> Any:
 
 
 @aten("threshold")
-def threshold(cx: Context) -> Any:
+def threshold(cx: Context) -> Value:
     """x above the threshold (or NaN), else the value."""
     x = cx.tensor("self")
     below = xt.compare(x, cx.scalar(cx["threshold"], x), direction="le")
@@ -121,7 +120,7 @@ def threshold(cx: Context) -> Any:
 
 
 @aten("hardshrink", "softshrink")
-def shrink(cx: Context) -> Any:
+def shrink(cx: Context) -> Value:
     """0 within lambd of 0; outside x, nearer to 0 by lambd for softshrink."""
     x = cx.tensor("self")
     limit = cx.scalar(cx["lambd"], x)
@@ -132,7 +131,7 @@ def shrink(cx: Context) -> Any:
 
 
 @aten("log_sigmoid", "log_sigmoid_forward")
-def log_sigmoid(cx: Context) -> Any:
+def log_sigmoid(cx: Context) -> Value | tuple[Value, Value]:
     """-softplus(-x); what backward may read on a CPU is e^-|x|."""
     x = cx.tensor("self")
     out = xt.neg(activations.softplus(xt.neg(x)))

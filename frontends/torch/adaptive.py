@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import lowest
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, mean, rank_of, scalar
@@ -17,7 +17,7 @@ from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
 
 
-def adaptive_windows(size: Dim, out: Dim) -> tuple[Any, Any]:
+def adaptive_windows(size: Dim, out: Dim) -> tuple[Value, Value]:
     """Positions i64 [out, longest] of each window's elements, and i1 alike: whether they are still in the window."""
     longest = symbolic.ceildiv(size, out) + 1
     row, step = (xt.iota(shape=(out, longest), axis=a, dtype="i64") for a in (0, 1))
@@ -28,13 +28,13 @@ def adaptive_windows(size: Dim, out: Dim) -> tuple[Any, Any]:
     return at, xt.compare(at, end, direction="lt")
 
 
-def window_lengths(size: Dim, out: Dim, dtype: str) -> Any:
+def window_lengths(size: Dim, out: Dim, dtype: str) -> Value:
     """How many elements each window has, [out]."""
     inside = adaptive_windows(size, out)[1]
     return xt.reduce(convert(inside, dtype), kind="sum", axes=(1,))
 
 
-def gathered(x: Any, axis: int, out: Dim, fill: Any) -> Any:
+def gathered(x: Value, axis: int, out: Dim, fill: Value) -> Value:
     """x with dim `axis` as two: the windows, and their elements, `fill` where a window has ended."""
     at, inside = adaptive_windows(xt.shape_of(x)[axis], out)
     parts = xt.gather(x, at, axis=axis)
@@ -42,7 +42,7 @@ def gathered(x: Any, axis: int, out: Dim, fill: Any) -> Any:
     return xt.select(xt.reshape(inside, shape=shape), parts, fill)
 
 
-def window_sums(x: Any, axis: int, out: Dim) -> Any:
+def window_sums(x: Value, axis: int, out: Dim) -> Value:
     return xt.reduce(gathered(x, axis, out, scalar(0, x)), kind="sum", axes=(axis + 1,))
 
 
@@ -53,7 +53,7 @@ def _even(shape: Sequence[Dim], out: Sequence[Dim]) -> bool:
 
 @aten("adaptive_avg_pool1d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool2d",
       "adaptive_avg_pool3d")
-def adaptive_avg_pool(cx: Context) -> Any:
+def adaptive_avg_pool(cx: Context) -> Value:
     """Means of the windows."""
     x, n = cx.tensor("self"), spatial_dims(cx)
     shape, wanted = xt.shape_of(x), cx.out().shape
@@ -71,13 +71,13 @@ def adaptive_avg_pool(cx: Context) -> Any:
     return x
 
 
-def _mean_axis(x: Any, axis: int, out: Dim) -> Any:
+def _mean_axis(x: Value, axis: int, out: Dim) -> Value:
     lengths = window_lengths(xt.shape_of(x)[axis], out, element(x))
     return xt.div(window_sums(x, axis, out), xt.reshape(lengths, shape=(out, *[1] * (rank_of(x) - axis - 1))))
 
 
 @aten("adaptive_max_pool2d", "adaptive_max_pool3d")
-def adaptive_max_pool(cx: Context) -> Any:
+def adaptive_max_pool(cx: Context) -> tuple[Value, Value]:
     """The largest elements of the windows, and their positions in the plane (row-major)."""
     x, n = cx.tensor("self"), spatial_dims(cx)
     first = rank_of(x) - n
@@ -93,7 +93,7 @@ def adaptive_max_pool(cx: Context) -> Any:
     return best_of_windows(windows, where, first, cx.out().shape)
 
 
-def best_of_windows(windows: Any, where: Any, first: int, shape: Sequence[Dim]) -> tuple[Any, Any]:
+def best_of_windows(windows: Value, where: Value, first: int, shape: Sequence[Dim]) -> tuple[Value, Value]:
     """The largest elements of windows [..., windows, taps, windows, taps, ...], whose spatial dims begin at `first`,
     and what `where` has for them; both of `shape`. `where` is alike, or has the spatial dims alone."""
     values, where = _taps_last(windows, first), _taps_last(where, first - rank_of(windows) + rank_of(where))
@@ -104,7 +104,7 @@ def best_of_windows(windows: Any, where: Any, first: int, shape: Sequence[Dim]) 
     return largest, places
 
 
-def _taps_last(x: Any, first: int) -> Any:
+def _taps_last(x: Value, first: int) -> Value:
     """[..., windows, taps, windows, taps] from dim `first` on -> [..., windows, windows, taps * taps]."""
     shape = xt.shape_of(x)
     outs, taps = range(first, len(shape), 2), range(first + 1, len(shape), 2)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import element, scalar
 from xcc.frontends.torch.context import Context
@@ -14,7 +14,7 @@ from xcc.frontends.torch.registry import aten
 
 
 @aten("div.Tensor_mode", "div.Scalar_mode", "floor_divide", "floor_divide.Scalar")
-def divide(cx: Context) -> Any:
+def divide(cx: Context) -> Value:
     """self / other, rounded toward 0 (trunc) or down (floor)."""
     mode = cx["rounding_mode"] if "rounding_mode" in cx.args else "floor"
     a, b = cx.operands("self", "other", dtype=cx.out().dtype)
@@ -24,7 +24,7 @@ def divide(cx: Context) -> Any:
     return xt.trunc(quotient) if mode == "trunc" and category(element(a)) == 2 else quotient
 
 
-def floor_divide(a: Any, b: Any) -> Any:
+def floor_divide(a: Value, b: Value) -> Value:
     """The quotient rounded down; of floats the nearest whole number to the exact one, as Python's."""
     if category(element(a)) != 2:
         odd = xt.compare(xt.rem(a, b), scalar(0, a), direction="ne")
@@ -46,7 +46,7 @@ def floor_divide(a: Any, b: Any) -> Any:
 
 
 @aten("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
-def power(cx: Context) -> Any:
+def power(cx: Context) -> Value:
     """self ** exponent; small exponents that are numbers are products, as in torch."""
     kind = cx.out().dtype
     if kind == "i1":
@@ -60,7 +60,7 @@ def power(cx: Context) -> Any:
     return xt.pow(*cx.operands("self", "exponent", dtype=kind))
 
 
-def small_power(x: Any, exponent: float) -> Any:
+def small_power(x: Value, exponent: float) -> Value | None:
     """x ** exponent without pow, None where it takes one."""
     if exponent < 0:
         positive = small_power(x, -exponent)
@@ -76,7 +76,7 @@ def small_power(x: Any, exponent: float) -> Any:
 
 
 @aten("clamp", "clamp.Tensor", "clamp_min", "clamp_min.Tensor", "clamp_max", "clamp_max.Tensor")
-def clamp(cx: Context) -> Any:
+def clamp(cx: Context) -> Value:
     """min(max(self, low), high), NaN where any is."""
     kind = cx.out().dtype
     out = cx.value_of(cx["self"], kind)
@@ -87,25 +87,25 @@ def clamp(cx: Context) -> Any:
 
 
 @aten("fma.default", namespace="prims")
-def multiply_add(cx: Context) -> Any:
+def multiply_add(cx: Context) -> Value:
     """a * b + c, which torch makes of addcmul."""
     a, b, c = (cx.value_of(cx[name], cx.out().dtype) for name in cx.args)
     return xt.add(xt.mul(a, b), c)
 
 
 @aten("log10")
-def log10(cx: Context) -> Any:
+def log10(cx: Context) -> Value:
     x = cx.value_of(cx["self"], cx.out().dtype)
     return xt.mul(xt.log2(x), scalar(math.log10(2), x))
 
 
 @aten("exp2", "special_exp2")
-def exp2(cx: Context) -> Any:
+def exp2(cx: Context) -> Value:
     return xt.exp2(cx.value_of(cx["self"], cx.out().dtype))
 
 
 @aten("ldexp.Tensor")
-def ldexp(cx: Context) -> Any:
+def ldexp(cx: Context) -> Value:
     """self * 2^other; the power has the type of other, f32 for whole numbers."""
     kind = cx.dtype("other") if category(cx.dtype("other")) == 2 else "f32"
     power = xt.exp2(cx.value_of(cx["other"], kind))
@@ -113,7 +113,7 @@ def ldexp(cx: Context) -> Any:
 
 
 @aten("round.decimals")
-def round_decimals(cx: Context) -> Any:
+def round_decimals(cx: Context) -> Value:
     """Rounded at so many digits behind the point, before it where that is negative."""
     x, digits = cx.tensor("self"), cx["decimals"]
     if category(element(x)) != 2:
@@ -123,7 +123,7 @@ def round_decimals(cx: Context) -> Any:
     return xt.div(xt.round(scaled), ten) if digits >= 0 else xt.mul(xt.round(scaled), ten)
 
 
-def _shift(builder: str) -> Callable[[Context], Any]:
+def _shift(builder: str) -> Callable[[Context], Value]:
     """Bits moved; by the width or more all of them are lost."""
     return lambda cx: getattr(xt, builder)(*cx.operands("self", "other", dtype=cx.out().dtype))
 
@@ -135,7 +135,7 @@ for _side in ("left", "right"):
 _BITS = {"f64": "i64", "f32": "i32", "f16": "i16", "bf16": "i16"}
 
 
-def is_negative(x: Any) -> Any:
+def is_negative(x: Value) -> Value:
     """The sign bit, that of -0.0 too."""
     if element(x) in _BITS:
         x = xt.bitcast(x, dtype=_BITS[element(x)])
@@ -143,13 +143,13 @@ def is_negative(x: Any) -> Any:
 
 
 @aten("signbit")
-def signbit(cx: Context) -> Any:
+def signbit(cx: Context) -> Value:
     x = cx.tensor("self")
     return xt.not_(xt.compare(x, x, direction="eq")) if element(x) == "i1" else is_negative(x)
 
 
 @aten("copysign.Tensor", "copysign.Scalar")
-def copysign(cx: Context) -> Any:
+def copysign(cx: Context) -> Value:
     """The magnitude of self with the sign of other."""
     magnitude, sign = cx.operands("self", "other", dtype=cx.out().dtype)
     magnitude = xt.abs(magnitude)
@@ -157,7 +157,7 @@ def copysign(cx: Context) -> Any:
 
 
 @aten("sign", "sgn")
-def sign(cx: Context) -> Any:
+def sign(cx: Context) -> Value:
     """-1, 0 or 1; of NaN 0, as torch has it."""
     x = cx.tensor("self")
     kind = category(element(x))
@@ -167,7 +167,7 @@ def sign(cx: Context) -> Any:
 
 
 @aten("fmax", "fmin")
-def number_limit(cx: Context) -> Any:
+def number_limit(cx: Context) -> Value:
     """The larger or smaller; a number where one of the two is NaN."""
     a, b = cx.operands("self", "other", dtype=cx.out().dtype)
     limit = xt.maximum if "fmax" in cx.node.op else xt.minimum
@@ -177,7 +177,7 @@ def number_limit(cx: Context) -> Any:
 
 
 @aten("isnan", "isinf", "isfinite")
-def special_values(cx: Context) -> Any:
+def special_values(cx: Context) -> Value:
     """Which elements are NaN, infinite, neither; whole numbers are always finite."""
     x = cx.tensor("self")
     name = cx.node.op.split(".")[1]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Value
@@ -24,19 +24,19 @@ from xcc.symbolic import Dim
 class Call:
     """The operands of a call as [batch, heads, seq, dim], and what bends their scores."""
 
-    q: Any
-    k: Any
-    v: Any
-    mask: Any
+    q: Value
+    k: Value
+    v: Value
+    mask: Value | None
     scale: float
     causal: bool
-    factor: Any = None
+    factor: Value | None = None
     """What q is multiplied by already, where the scale is no number: a value of rank 0."""
     dropout: float = 0.0
     """The share of the weights that is left out: those that the random `words` say."""
-    words: Any = None
+    words: tuple[Value, Value] | None = None
 
-    def output(self) -> Any:
+    def output(self) -> Value:
         if not self.dropout:
             return xt.attention(self.q, self.k, self.v, self.mask, scale=self.scale, causal=self.causal)
         bent = self.scores()
@@ -45,18 +45,18 @@ class Call:
         v, kind = repeat_heads(self.v, shared_heads(self.q, self.k)), element(self.q)
         return convert(weighted(convert(self.dropped(weights), kind), v, element(bent)), kind)
 
-    def with_sums(self) -> tuple[Any, Any]:
+    def with_sums(self) -> tuple[Value, Value]:
         """The output, and the log of the sum of exponentials of each row, [batch, heads, rows]."""
         whole = xt.attention_with_sums(self.q, self.k, self.v, self.mask, scale=self.scale, causal=self.causal)
         return (self.output() if self.dropout else whole[0]), whole[1]
 
-    def dropped(self, weights: Any) -> Any:
+    def dropped(self, weights: Value) -> Value:
         """The weights [batch, heads, rows, columns], or their gradients, after the dropout."""
-        if not self.dropout:
+        if self.words is None:
             return weights
         return dropped(weights, survivors(self.words, tuple(xt.shape_of(weights)), self.dropout), self.dropout)
 
-    def scores(self) -> Any:
+    def scores(self) -> Value:
         """What the softmax is taken of, [batch, heads, rows, columns] in f32 at least; hidden ones are -inf."""
         q, k = self.q, self.k
         raw = scores(q, repeat_heads(k, shared_heads(q, k)), self.scale, accumulated(element(q)))
@@ -67,7 +67,7 @@ class Call:
         return masked(bent, causal_mask(*xt.shape_of(bent)[2:])) if self.causal else bent
 
 
-def causal_mask(rows: Dim, columns: Dim) -> Any:
+def causal_mask(rows: Dim, columns: Dim) -> Value:
     """i1 [rows, columns]: row i sees columns up to i."""
     row, column = (xt.iota(shape=(rows, columns), axis=a, dtype="i64") for a in (0, 1))
     return xt.compare(column, row, direction="le")
@@ -98,7 +98,7 @@ def _words(cx: Context) -> tuple[Value, Value]:
     return first, second
 
 
-def _scale(cx: Context, q: Any) -> tuple[float, Any]:
+def _scale(cx: Context, q: Value) -> tuple[float, Value | None]:
     """The scale as a number, or 1 and as a value of rank 0."""
     scale, size = cx.get("scale"), xt.shape_of(q)[-1]
     if isinstance(scale, Number):
@@ -110,7 +110,7 @@ def _scale(cx: Context, q: Any) -> tuple[float, Any]:
     return 1 / sqrt(max(size, 1)), None
 
 
-def _same_batch(q: Any, k: Any, v: Any, grouped: bool) -> tuple[Any, ...]:
+def _same_batch(q: Value, k: Value, v: Value, grouped: bool) -> tuple[Value, ...]:
     """Dims before the sequence stretched to each other; heads stay where k and v may have fewer."""
     own = 3 if grouped else 2
     shapes = [tuple(xt.shape_of(x)) for x in (q, k, v)]
@@ -121,7 +121,7 @@ def _same_batch(q: Any, k: Any, v: Any, grouped: bool) -> tuple[Any, ...]:
                  for x, s in zip((q, k, v), shapes, strict=True))
 
 
-def _four(x: Any) -> Any:
+def _four(x: Value) -> Value:
     """x with a batch and a head dim."""
     shape = tuple(xt.shape_of(x))
     if len(shape) == 4:
@@ -132,7 +132,7 @@ def _four(x: Any) -> Any:
     return xt.reshape(x, shape=(symbolic.product(shape[:-3]), *shape[-3:]))
 
 
-def _mask(mask: Any, q: Any, k: Any) -> Any:
+def _mask(mask: Value, q: Value, k: Value) -> Value:
     """The mask with dims as those of the scores; a float of another type than q's is f32."""
     if element(mask) not in ("i1", element(q)):
         mask = convert(mask, "f32" if element(q) != "f64" else "f64")
@@ -145,7 +145,7 @@ def _mask(mask: Any, q: Any, k: Any) -> Any:
 
 
 @aten("scaled_dot_product_attention")
-def attention(cx: Context) -> Any:
+def attention(cx: Context) -> Value:
     """softmax(query key^T * scale + mask) value; rows that see nothing are 0."""
     call = call_of(cx, "attn_mask")
     return xt.reshape(call.output(), shape=cx.out().shape)
@@ -158,14 +158,14 @@ _MASKS = {"_scaled_dot_product_flash_attention_for_cpu": "attn_mask", "_scaled_d
 @aten("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention",
       "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention",
       "_scaled_dot_product_fused_attention_overrideable")
-def attention_with_sums(cx: Context) -> Any:
+def attention_with_sums(cx: Context) -> tuple[Value | Dim | None, ...]:
     """output, log of the sums of exponentials, sizes, and what the gradient draws the same random numbers from."""
     call = call_of(cx, _MASKS.get(cx.node.op.split(".")[1], "attn_bias"))
     out, sums = call.with_sums() if cx.wants(1) else (call.output(), None)
     out = xt.reshape(out, shape=cx.out().shape)
     sums = None if sums is None else _as_torch(cx, sums)
     sizes = iter((xt.shape_of(call.q)[2], xt.shape_of(call.k)[2]))
-    made = _random_state(cx, call) if call.dropout else {}
+    made = _random_state(cx, call.words) if call.words is not None else {}
     return out, sums, *(made[n] if n in made else _rest(cx, n, sizes) for n in range(2, len(cx.node.results)))
 
 
@@ -174,18 +174,18 @@ _STATES = {"_scaled_dot_product_flash_attention": (6,), "_scaled_dot_product_eff
 """Which results hold the seed and the offset, or both."""
 
 
-def _random_state(cx: Context, call: Call) -> dict[int, Any]:
+def _random_state(cx: Context, drawn: tuple[Value, Value]) -> dict[int, Value]:
     """The words of the random numbers as results; an op that has none cannot say its gradient which it drew."""
     places = _STATES.get(cx.node.op.split(".")[1])
     if places is None:
         cx.fail("this kernel of attention has no dropout in torch: call scaled_dot_product_attention")
-    words = [xt.reshape(w, shape=(1,)) for w in call.words]
+    words = [xt.reshape(w, shape=(1,)) for w in drawn]
     values = words if len(places) == 2 else [xt.concatenate(*words, axis=0)]
     return {n: convert(xt.reshape(v, shape=cx.out(n).shape), cx.out(n).dtype)
             for n, v in zip(places, values, strict=True)}
 
 
-def _as_torch(cx: Context, sums: Any) -> Any:
+def _as_torch(cx: Context, sums: Value) -> Value:
     """[batch, heads, rows], in the shape that torch's kernel has: rows padded, or with a dim of 1."""
     kind = cx.out(1)
     rows, wanted = xt.shape_of(sums)[2], kind.shape[:3][2]
@@ -195,7 +195,7 @@ def _as_torch(cx: Context, sums: Any) -> Any:
     return xt.reshape(sums, shape=kind.shape)
 
 
-def _rest(cx: Context, n: int, sizes: Any) -> Any:
+def _rest(cx: Context, n: int, sizes: Iterator[Dim]) -> Value | Dim | None:
     spec = cx.node.results[n]
     if isinstance(spec, TensorSpec):
         return full(cx.out(n).shape, 0, cx.out(n).dtype)

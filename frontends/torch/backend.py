@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
+from torch.fx import GraphModule
 
 from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.frontends.torch import compat
@@ -77,7 +78,7 @@ class BackendOptions:
         return made
 
 
-def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
+def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
     """The entry point of ``torch_dynamo_backends``: compiles what Dynamo has traced."""
     from functorch.compile import min_cut_rematerialization_partition
     from torch._dynamo.backends.common import aot_autograd
@@ -89,7 +90,7 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
     layouts = SavedLayouts()
     lay_out_masks(module)
 
-    def compiler(graph: Any, _inputs: Sequence[Any]) -> Any:
+    def compiler(graph: GraphModule, _inputs: Sequence[Any]) -> Any:
         if chosen.freeze:
             warnings.warn("freeze is for inference, and this graph is made for gradients: its parameters stay inputs; "
                           "call the model under torch.no_grad()", stacklevel=2)
@@ -98,12 +99,12 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
         layouts.forward(graph)
         return compile_graph(graph, chosen, static_inputs())
 
-    def inference(graph: Any, _inputs: Sequence[Any]) -> Any:
+    def inference(graph: GraphModule, _inputs: Sequence[Any]) -> Any:
         guard_ranks(graph)
         guard_broadcasts(graph)
         return compile_graph(graph, chosen, static_inputs(), freeze=chosen.freeze)
 
-    def backward(graph: Any, _inputs: Sequence[Any]) -> Any:
+    def backward(graph: GraphModule, _inputs: Sequence[Any]) -> Any:
         layouts.backward(graph)
         return compile_graph(graph, chosen)
 
@@ -115,7 +116,8 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
                             keep_inference_input_mutations=True)(module, inputs)
 
 
-def compile_graph(module: Any, options: BackendOptions, static: Sequence[int] = (), *, freeze: bool = False) -> Any:
+def compile_graph(module: GraphModule, options: BackendOptions, static: Sequence[int] = (), *, freeze: bool = False
+                  ) -> Any:
     """A callable for a flat graph of ATen ops that takes its arguments as a list.
 
     static: those that are parameters and buffers. freeze: these become constants of the compiled model.
@@ -142,7 +144,7 @@ def compile_graph(module: Any, options: BackendOptions, static: Sequence[int] = 
     return _boxed(whole)
 
 
-def _place(module: Any, options: BackendOptions) -> Place | None:
+def _place(module: GraphModule, options: BackendOptions) -> Place | None:
     """What the graph is compiled for: the device that its tensors are on; None where it runs in torch."""
     with _failing(options):
         return place_of(module)
@@ -162,8 +164,8 @@ class _Part(torch.nn.Module):
         return results[0] if len(results) == 1 else tuple(results)
 
 
-def _boxed(module: Any) -> Any:
-    def call(arguments: list[Any]) -> Any:
+def _boxed(module: GraphModule) -> Any:
+    def call(arguments: list[Any]) -> Sequence[Any]:
         given = tuple(arguments)
         arguments.clear()
         results = module(*given)
@@ -173,7 +175,7 @@ def _boxed(module: Any) -> Any:
     return call
 
 
-def _compiled(module: Any, place: Place, options: BackendOptions, static: Sequence[int], freeze: bool) -> Any:
+def _compiled(module: GraphModule, place: Place, options: BackendOptions, static: Sequence[int], freeze: bool) -> Any:
     """The graph compiled, or as torch runs it where that fails and the options allow it."""
 
     def make(program: TorchProgram) -> Any:
@@ -208,7 +210,7 @@ def _function(call: Any, places: Sequence[int], finish: Finish | None) -> Any:
     if finish is None:
         return call
 
-    def boxed(arguments: list[Any]) -> Any:
+    def boxed(arguments: list[Any]) -> Sequence[Any]:
         kept = [arguments[n] for n in places]
         return finish(kept, call(arguments))
 

@@ -47,7 +47,7 @@ def declare_batching_rules() -> None:
             op.py_impl(_BATCHED)(rule)
 
 
-def _in_front(tensors: Sequence[Any]) -> list[Any]:
+def _in_front(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """What is behind the `tensors` of the innermost ``vmap``, each with the batch as its first dim."""
     level = _level()
     moved = []
@@ -59,7 +59,7 @@ def _in_front(tensors: Sequence[Any]) -> list[Any]:
     return [t if own else t.expand(size, *t.shape) for t, own in moved]
 
 
-def _of_whole(function: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+def _of_whole(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> Any:
     """`function` of the tensors with their batches in front, whose result is one of the innermost ``vmap`` again."""
     level = _level()
     with torch._C._ExcludeDispatchKeyGuard(DispatchKeySet(_BATCHED)):
@@ -80,17 +80,17 @@ def _behind(dim: int, rank: int) -> int:
     return dim % max(rank, 1) + 1
 
 
-def _cat(tensors: Sequence[Any], dim: int = 0) -> Any:
+def _cat(tensors: Sequence[torch.Tensor], dim: int = 0) -> Any:
     rank = max(t.dim() for t in tensors)
     some = [t for t in tensors if t.dim() == rank]       # torch lets tensors of shape [0] be put to any others
     return _of_whole(lambda *whole: torch.cat(whole, _behind(dim, rank)), some)
 
 
-def _unbind(x: Any, dim: int = 0) -> Any:
+def _unbind(x: torch.Tensor, dim: int = 0) -> Any:
     return _of_whole(lambda whole: torch.unbind(whole, _behind(dim, x.dim())), [x])
 
 
-def _index_select(x: Any, dim: int, index: Any) -> Any:
+def _index_select(x: torch.Tensor, dim: int, index: torch.Tensor) -> Any:
     if not x.dim():
         return x.unsqueeze(0).index_select(0, index).squeeze(0)
     wide = [1] * x.dim()
@@ -98,7 +98,7 @@ def _index_select(x: Any, dim: int, index: Any) -> Any:
     return x.gather(dim, index.view(wide).expand(*x.shape[:dim % x.dim()], -1, *x.shape[dim % x.dim() + 1:]))
 
 
-def _index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+def _index_add(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, alpha: float = 1) -> Any:
     if not x.dim():
         return x.unsqueeze(0).index_add(0, index.reshape(-1), source.reshape(-1), alpha=alpha).squeeze(0)
     wide = [1] * x.dim()
@@ -111,7 +111,7 @@ def _of_a_view(op: Any, dims: tuple[str, ...]) -> Callable[..., Any]:
     arguments are dims of that."""
     names = [a.name for a in op._schema.arguments]
 
-    def rule(grad: Any, sizes: Sequence[Any], *rest: Any) -> Any:
+    def rule(grad: torch.Tensor, sizes: Sequence[Any], *rest: Any) -> Any:
         given = dict(zip(names[2:], rest, strict=False))
         defaults = {a.name: a.default_value for a in op._schema.arguments if a.name in dims}
         given |= {d: _behind(given.get(d, defaults[d]), len(sizes)) for d in dims}
@@ -122,11 +122,11 @@ def _of_a_view(op: Any, dims: tuple[str, ...]) -> Callable[..., Any]:
 
 def _along_a_dim(op: Any) -> Callable[..., Any]:
     """The rule of an op of a tensor, a dim, indices and sometimes values, whose dims are all alike."""
-    def rule(x: Any, dim: int, index: Any, *rest: Any, **named: Any) -> Any:
+    def rule(x: torch.Tensor, dim: int, index: torch.Tensor, *rest: Any, **named: Any) -> Any:
         given = [x, index, *(v for v in rest if isinstance(v, torch.Tensor))]
         given = [t.unsqueeze(0) if not t.dim() else t for t in given]
 
-        def whole(own: Any, places: Any, *values: Any) -> Any:
+        def whole(own: torch.Tensor, places: torch.Tensor, *values: torch.Tensor) -> torch.Tensor:
             others = [v for v in rest if not isinstance(v, torch.Tensor)]
             return op(own, _behind(dim, x.dim()), places, *values, *others, **named)
 

@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 import torch
 from torch.fx.experimental import _config as sizes
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import Max
 
 __all__ = ["merge_branches_of_nothing"]
@@ -32,16 +33,16 @@ def _merging(function: Any) -> Any:
     return merge
 
 
-def _with_products(tensor: Any, env: Any) -> Any:
+def _with_products(tensor: Any, env: ShapeEnv) -> Any:
     """A tensor like this one, its strides without ``max(1, n)``."""
     strides = [env.create_symintnode(s.node.expr.replace(_is_at_least_one, _other), hint=s.node.hint)
                if isinstance(s, torch.SymInt) else s for s in tensor.stride()]
     return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
 
 
-def _is_at_least_one(expr: Any) -> bool:
+def _is_at_least_one(expr: sympy.Expr) -> bool:
     return isinstance(expr, Max) and len(expr.args) == 2 and sympy.S.One in expr.args
 
 
-def _other(expr: Any) -> Any:
+def _other(expr: sympy.Expr) -> Any:
     return next(a for a in expr.args if a != 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from xcc import symbolic
 from xcc.frontends.torch.graph import Input, Output, Ref, Size, SizeSpec, TensorSpec, TorchGraph
 from xcc.frontends.torch.repeat_code import Repeat
@@ -49,7 +51,7 @@ class BoxedCall:
         self._written = [(n, place, a.order) for n, (place, a) in enumerate(arguments) if a.name in written]
         self._boxed_call = True     # the object's own: Dynamo's wrappers keep no attribute of a class
 
-    def __call__(self, arguments: list[Any]) -> list[Any]:
+    def __call__(self, arguments: list[Any]) -> list[torch.Tensor]:
         with self._turn.lock:
             if self._draws:
                 arguments.append(self._call.seed())
@@ -64,7 +66,7 @@ class BoxedCall:
         arguments.clear()
         return results
 
-    def _call_anew(self, arguments: list[Any], key: Sizes) -> list[Any]:
+    def _call_anew(self, arguments: list[Any], key: Sizes) -> list[torch.Tensor]:
         """A call that is no repeat of one before; what it makes."""
         symbols = self._solved.get(key)
         if symbols is None:
@@ -100,7 +102,7 @@ class BoxedCall:
         self._solved[key] = symbols
         return symbols
 
-    def _laid(self, tensors: Sequence[Any]) -> list[Any]:
+    def _laid(self, tensors: Sequence[Any]) -> list[torch.Tensor]:
         """The tensors in dense memory, in the orders that the program has been compiled for; numbers as tensors."""
         out = list(tensors)
         for n in self._numbers:

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from torch.fx import GraphModule
 from torch.utils import _pytree
 
 from xcc.diagnostics import UserError
@@ -30,7 +32,7 @@ __all__ = ["capture_export", "capture_fx"]
 Array = np.ndarray[Any, Any]
 
 
-def capture_export(program: Any) -> TorchProgram:
+def capture_export(program: ExportedProgram) -> TorchProgram:
     """A ``torch.export.ExportedProgram``, or the path of a .pt2 file that holds one. The program stays as it is.
 
     Weights share their memory with the program's where they are dense and on the host; those that are one tensor there
@@ -40,7 +42,7 @@ def capture_export(program: Any) -> TorchProgram:
     if isinstance(program, str | os.PathLike):
         with compat.declared_ops():
             return capture_export(compat.read_program(os.fspath(program)))
-    if not isinstance(program, torch.export.ExportedProgram):
+    if not isinstance(program, ExportedProgram):
         raise UserError(f"a {type(program).__name__} is no exported program: give torch.export.export(model, args), or "
                         "use torch.compile(model, backend='xcc')")
     program = _decomposed(program)
@@ -57,7 +59,7 @@ def capture_export(program: Any) -> TorchProgram:
     return TorchProgram(graph, _weights(program, graph.inputs, reader.values))
 
 
-def capture_fx(module: Any, name: str = "model") -> TorchProgram:
+def capture_fx(module: GraphModule, name: str = "model") -> TorchProgram:
     """A graph module of ATen ops whose placeholders and outputs are flat (from AOTAutograd).
 
     Every placeholder becomes an input of kind user, or size for a Python int. Dims lie in memory as the traced tensors
@@ -82,7 +84,7 @@ def capture_fx(module: Any, name: str = "model") -> TorchProgram:
         return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants if i.target})
 
 
-def _decomposed(program: Any) -> Any:
+def _decomposed(program: ExportedProgram) -> ExportedProgram:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)      # torch's own uses of what torch is to change
@@ -92,13 +94,13 @@ def _decomposed(program: Any) -> Any:
                         f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from e
 
 
-def _together(graph: Any) -> tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]:
+def _together(graph: torch.fx.Graph) -> tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]:
     """The mesh of the ranks that run the graph together, and the axes of each process group."""
     groups = groups_of(graph)
     return str(groups.mesh), tuple(groups.axes.items())
 
 
-def _user_inputs(program: Any) -> list[tuple[str, Any]]:
+def _user_inputs(program: ExportedProgram) -> list[tuple[str, Any]]:
     nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
     return [(spec.arg.name, nodes[spec.arg.name].meta.get("val"))
             for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
@@ -108,7 +110,7 @@ _KINDS = {InputKind.PARAMETER: "parameter", InputKind.BUFFER: "buffer", InputKin
           InputKind.USER_INPUT: "user"}
 
 
-def _inputs(program: Any, reader: GraphReader) -> list[Input]:
+def _inputs(program: ExportedProgram, reader: GraphReader) -> list[Input]:
     nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
     out = []
     for spec in program.graph_signature.input_specs:
@@ -124,7 +126,7 @@ def _inputs(program: Any, reader: GraphReader) -> list[Input]:
     return out
 
 
-def _outputs(program: Any, reader: GraphReader, inputs: Sequence[Input]) -> tuple[Output, ...]:
+def _outputs(program: ExportedProgram, reader: GraphReader, inputs: Sequence[Input]) -> tuple[Output, ...]:
     by_target = {i.target: i.name for i in inputs if i.target}
     values = next(n for n in program.graph.nodes if n.op == "output").args[0]
     names = iter(output_names(program.call_spec.out_spec, (i.name for i in inputs)))
@@ -141,7 +143,7 @@ def _outputs(program: Any, reader: GraphReader, inputs: Sequence[Input]) -> tupl
     return tuple(out)
 
 
-def _weights(program: Any, inputs: Sequence[Input], lifted: Mapping[str, Any]) -> dict[str, Array]:
+def _weights(program: ExportedProgram, inputs: Sequence[Input], lifted: Mapping[str, Any]) -> dict[str, Array]:
     """The arrays behind ``Input.target``; a tensor that has two names is one array."""
     seen: dict[Any, Array] = {}
     out = {}

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.types import is_float
 from xcc.frontends.shared.helpers import element, scalar
@@ -36,7 +36,7 @@ def _combine(cx: Context) -> str:
     return _COMBINE[given]
 
 
-def _reduced(cx: Context, x: Any, together: Callable[[tuple[str, ...], int, str], Any]) -> Any:
+def _reduced(cx: Context, x: Value, together: Callable[[tuple[str, ...], int, str], Value]) -> Value:
     """What `together` makes of the ranks' `x`, of their axes, their number and how they combine."""
     axes, ranks = _group(cx)
     combine = _combine(cx)
@@ -50,21 +50,21 @@ def _reduced(cx: Context, x: Any, together: Callable[[tuple[str, ...], int, str]
     return xt.div(total, scalar(ranks, total))
 
 
-def _all_reduced(cx: Context, x: Any) -> Any:
+def _all_reduced(cx: Context, x: Value) -> Value:
     return _reduced(cx, x, lambda axes, _ranks, combine: xt.all_reduce(x, axes=axes, combine=combine))
 
 
-def _scattered(cx: Context, x: Any) -> Any:
+def _scattered(cx: Context, x: Value) -> Value:
     return _reduced(cx, x, lambda axes, ranks, combine: xt.reduce_scatter(
         _divisible(x, ranks), axes=axes, dim=0, ranks=ranks, combine=combine))
 
 
-def _gathered(cx: Context, x: Any) -> Any:
+def _gathered(cx: Context, x: Value) -> Value:
     axes, ranks = _group(cx)
     return xt.all_gather(x, axes=axes, dim=0, ranks=ranks) if axes else x
 
 
-def _divisible(x: Any, ranks: int) -> Any:
+def _divisible(x: Value, ranks: int) -> Value:
     """`x` with a first dim that is known to have a part for each rank. Traces guard that it has; a run in which it has
     not is refused."""
     size, *rest = xt.shape_of(x)
@@ -73,34 +73,34 @@ def _divisible(x: Any, ranks: int) -> Any:
     return xt.reshape(x, shape=(floordiv(size, ranks) * ranks, *rest))
 
 
-def _of_each(cx: Context, f: Callable[[Context, Any], Any]) -> Any:
+def _of_each(cx: Context, f: Callable[[Context, Value], Value]) -> Value | list[Value]:
     """`f` of the node's tensor, or a list of `f` of each of the tensors of a coalesced one."""
     return f(cx, cx.tensor("input")) if cx.get("inputs") is None else [f(cx, x) for x in cx.tensors("inputs")]
 
 
 @aten("all_reduce.default", namespace=_PLAIN)
 @aten("all_reduce_coalesced.default", namespace=_PLAIN)
-def all_reduce(cx: Context) -> Any:
+def all_reduce(cx: Context) -> Value | list[Value]:
     return _of_each(cx, _all_reduced)
 
 
 @aten("all_gather_into_tensor.default", namespace=_PLAIN)
 @aten("all_gather_into_tensor.default", namespace=_AUTOGRAD)
 @aten("all_gather_into_tensor_coalesced.default", namespace=_PLAIN)
-def all_gather_into_tensor(cx: Context) -> Any:
+def all_gather_into_tensor(cx: Context) -> Value | list[Value]:
     return _of_each(cx, _gathered)
 
 
 @aten("reduce_scatter_tensor.default", namespace=_PLAIN)
 @aten("reduce_scatter_tensor.default", namespace=_AUTOGRAD)
 @aten("reduce_scatter_tensor_coalesced.default", namespace=_PLAIN)
-def reduce_scatter_tensor(cx: Context) -> Any:
+def reduce_scatter_tensor(cx: Context) -> Value | list[Value]:
     return _of_each(cx, _scattered)
 
 
 @aten("all_to_all_single.default", namespace=_PLAIN)
 @aten("all_to_all_single.default", namespace=_AUTOGRAD)
-def all_to_all_single(cx: Context) -> Any:
+def all_to_all_single(cx: Context) -> Value:
     """Parts of equal sizes: those of the ranks are known to be no others only where they are the same on all."""
     sent, got = cx["input_split_sizes"], cx["output_split_sizes"]
     if len({*sent, *got}) > 1:
@@ -114,12 +114,12 @@ def all_to_all_single(cx: Context) -> Any:
 
 
 @aten("broadcast.default", namespace=_PLAIN)
-def broadcast(cx: Context) -> Any:
+def broadcast(cx: Context) -> Value:
     """`src` is a place in the group."""
     axes, _ = _group(cx)
     return xt.collective_broadcast(cx.tensor("input"), axes=axes, root=cx["src"]) if axes else cx.tensor("input")
 
 
 @aten("wait_tensor.default", namespace=_PLAIN)
-def wait_tensor(cx: Context) -> Any:
+def wait_tensor(cx: Context) -> Value:
     return cx.tensor("tensor")

@@ -147,13 +147,14 @@ def real_tensors() -> AbstractContextManager[Any]:
     return unset_fake_temporarily()
 
 
-def value_of(node: Any) -> Any:
+def value_of(node: torch.fx.Node) -> Any:
     """What the trace has for the results of a node. The states of an LSTM have the shapes of those that it is given;
     before 2.13 torch's trace has them with one dim more."""
-    value = node.meta.get("val")
+    value: Any = node.meta.get("val")
     if str(node.target) != "aten.lstm.input":
         return value
-    return (value[0], *(state.meta["val"] for state in node.args[1]))
+    states: Any = node.args[1]
+    return (value[0], *(state.meta["val"] for state in states))
 
 
 def read_program(path: str) -> Any:

@@ -1,16 +1,18 @@
 """What a converter sees: one node, its arguments by their names in the op's schema, and what torch says of its results.
 
     @aten("softmax.int")
-    def softmax(cx: Context) -> Any:
+    def softmax(cx: Context) -> Value:
         return xt.softmax(cx.tensor("self"), axis=cx.axis("dim"))
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType, numpy_dtype
@@ -30,7 +32,7 @@ Shape = tuple[Dim, ...]
 class Number:
     """A Python number that is computed when the model runs: an xt value of rank 0."""
 
-    value: Any
+    value: Value
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,22 @@ class Context:
         value = self.args.get(name)
         return default if value is None else value
 
-    def tensor(self, name: str) -> Any:
+    def tensor(self, name: str) -> Value:
         """A tensor argument as an xt value; a number becomes one of rank 0."""
         value = self.args[name]
         if value is None:
             self.fail(f"its operand '{name}' is missing")
         return self.value_of(value)
 
-    def optional(self, name: str) -> Any:
+    def optional(self, name: str) -> Value | None:
         """The xt value of a tensor argument, None where it is left out."""
         return None if self.args.get(name) is None else self.tensor(name)
 
-    def tensors(self, name: str) -> list[Any]:
+    def tensors(self, name: str) -> list[Value]:
         """A list of tensors."""
         return [self.value_of(v) for v in self.args[name]]
 
-    def value_of(self, value: Any, dtype: str | None = None) -> Any:
+    def value_of(self, value: Any, dtype: str | None = None) -> Value:
         """An argument as an xt value of `dtype`; a dim or a Python number gives a scalar, else i64, f32 or i1."""
         if isinstance(value, Number):
             return value.value if dtype is None else convert(value.value, dtype)
@@ -149,16 +151,16 @@ class Context:
             return _python_type(value)
         return element(value), 0 if xt.shape_of(value) else 1
 
-    def operands(self, *names: str, dtype: str | None = None) -> list[Any]:
+    def operands(self, *names: str, dtype: str | None = None) -> list[Value]:
         """These arguments as xt values of one type: `dtype`, or that which torch promotes them to."""
         kind = dtype or self.result_type(*names)
         return [self.value_of(self.args[n], kind) for n in names]
 
-    def scalar(self, value: float | int | bool, like: Any) -> Any:
+    def scalar(self, value: float | int | bool, like: Value) -> Value:
         """A number as an xt value of rank 0 with the element type of `like`."""
         return self.value_of(value, element(like))
 
-    def random_words(self) -> tuple[Any, Any]:
+    def random_words(self) -> tuple[Value, Value]:
         """The seed of the run and a number that no other draw has, for xt's random ops; of a draw that is repeated,
         those that its state has."""
         state = self.args.get("xcc_state")
@@ -191,7 +193,7 @@ def place_of(node: Node) -> str:
     return f"{where}{node.op} ('{node.name}')"
 
 
-def resolve(value: Any, env: dict[Ref, Any], dim: Any) -> Any:
+def resolve(value: Any, env: dict[Ref, Any], dim: Callable[[str], Dim]) -> Any:
     """A node's argument with the values of `env` put in, and sizes as dims by `dim`."""
     if isinstance(value, Ref):
         return env[value]
@@ -202,7 +204,7 @@ def resolve(value: Any, env: dict[Ref, Any], dim: Any) -> Any:
     return value
 
 
-def spec_type(spec: TensorSpec, dim: Any) -> TensorType:
+def spec_type(spec: TensorSpec, dim: Callable[[str], Dim]) -> TensorType:
     """A spec with sizes as dims; ValueError for an element type that xcc has not."""
     numpy_dtype(spec.dtype)
     return TensorType(tuple(d if isinstance(d, int) else dim(d) for d in spec.shape), spec.dtype)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.convolution import add_bias, transposed
 from xcc.frontends.shared.helpers import convert, element, rank_of, squeeze, unsqueeze
@@ -14,14 +15,14 @@ from xcc.symbolic import Dim
 
 
 @aten("conv1d", "conv2d", "conv3d")
-def conv(cx: Context) -> Any:
+def conv(cx: Context) -> Value:
     """Y = conv(input, weight) + bias; an input without batch is a batch of one."""
     pads = cx.ints("padding", _spatial(cx))
     return _batched(cx, lambda x, kind: _conv(cx, x, kind, pads, pads))
 
 
 @aten("conv1d.padding", "conv2d.padding", "conv3d.padding")
-def conv_padded(cx: Context) -> Any:
+def conv_padded(cx: Context) -> Value:
     """Padding as a word: valid is none; same keeps the size, an odd element goes to the end."""
     n = _spatial(cx)
     if cx["padding"] == "valid":
@@ -33,12 +34,12 @@ def conv_padded(cx: Context) -> Any:
 
 
 @aten("conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input")
-def conv_transpose(cx: Context) -> Any:
+def conv_transpose(cx: Context) -> Value:
     return _batched(cx, lambda x, kind: _transposed(cx, x, kind))
 
 
 @aten("convolution", "_convolution", "_convolution.deprecated")
-def convolution(cx: Context) -> Any:
+def convolution(cx: Context) -> Value:
     """Any of the above, as `transposed` says."""
     if cx["transposed"]:
         return _batched(cx, lambda x, kind: _transposed(cx, x, kind))
@@ -56,7 +57,7 @@ def _kernel(cx: Context) -> tuple[int, ...]:
     return sizes  # type: ignore[return-value]
 
 
-def _batched(cx: Context, f: Any) -> Any:
+def _batched(cx: Context, f: Callable[[Value, str], Value]) -> Value:
     """f of the input with a batch dim, which goes again where the input has none, and the type of its sums; then the
     bias, and narrow floats are rounded."""
     x, bias = cx.tensor("input"), cx.optional("bias")
@@ -67,13 +68,13 @@ def _batched(cx: Context, f: Any) -> Any:
     return squeeze(out, [0]) if alone else out
 
 
-def _conv(cx: Context, x: Any, kind: str, low: tuple[Dim, ...], high: tuple[Dim, ...]) -> Any:
+def _conv(cx: Context, x: Value, kind: str, low: tuple[Dim, ...], high: tuple[Dim, ...]) -> Value:
     n = _spatial(cx)
     return xt.convolution(x, cx.tensor("weight"), strides=cx.ints("stride", n), low=low, high=high,
                           rhs_dilation=cx.ints("dilation", n), groups=int(cx["groups"]), dtype=kind)
 
 
-def _transposed(cx: Context, x: Any, kind: str) -> Any:
+def _transposed(cx: Context, x: Value, kind: str) -> Value:
     n = _spatial(cx)
     begin = cx.ints("padding", n)
     end = tuple(p - extra for p, extra in zip(begin, cx.ints("output_padding", n), strict=True))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.convolution import filter_gradient, input_gradient
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 
+Options = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
+"""Padding, strides, dilations, groups."""
+
 
 @aten("convolution_backward")
-def convolution_backward(cx: Context) -> Any:
+def convolution_backward(cx: Context) -> tuple[Value | None, ...]:
     """The gradients of input, weight and bias, those that `output_mask` asks for."""
     grad, x, w = cx.tensor("grad_output"), cx.tensor("input"), cx.tensor("weight")
     wants = cx["output_mask"]
@@ -22,13 +24,13 @@ def convolution_backward(cx: Context) -> Any:
     return *pair(cx, grad, x, w, options), bias
 
 
-def _plain(cx: Context, grad: Any, x: Any, w: Any, options: Any) -> tuple[Any, Any]:
+def _plain(cx: Context, grad: Value, x: Value, w: Value, options: Options) -> tuple[Value | None, Value | None]:
     wants = cx["output_mask"]
     to_input = input_gradient(grad, w, tuple(xt.shape_of(x)[2:]), *options) if wants[0] else None
     return to_input, filter_gradient(x, grad, tuple(xt.shape_of(w)[2:]), *options) if wants[1] else None
 
 
-def _transposed(cx: Context, grad: Any, x: Any, w: Any, options: Any) -> tuple[Any, Any]:
+def _transposed(cx: Context, grad: Value, x: Value, w: Value, options: Options) -> tuple[Value | None, Value | None]:
     """A transposed convolution is the adjoint of one by the same filter, so input and gradient change places."""
     wants = cx["output_mask"]
     low, strides, dilations, groups = options

@@ -70,14 +70,14 @@ class DeviceCall(TensorCall):
     def allocator(self) -> Any:
         return compat.cuda_allocator(self.device)
 
-    def number(self, value: int | float | bool) -> Any:
+    def number(self, value: int | float | bool) -> torch.Tensor:
         return torch.full((), value, dtype=NUMBER_TYPES[type(value)], device=self.device)
 
-    def laid(self, tensor: Any) -> Any:
+    def laid(self, tensor: torch.Tensor) -> torch.Tensor:
         tensor = tensor.to(self.device).contiguous()
         return tensor.clone() if tensor.data_ptr() % ALIGNMENT else tensor
 
-    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any]) -> list[int] | None:
+    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[torch.Tensor]) -> list[int] | None:
         number, found = self._number, []
         for n, order in places:
             tensor = tensors[n]
@@ -116,7 +116,7 @@ class DeviceCall(TensorCall):
             lines.append(f"if place[{n}] != {address}: move(shape, {n}, {address})")
         return [*lines, "whole.replay()"]
 
-    def _fetch(self, results: list[Any]) -> None:
+    def _fetch(self, results: list[torch.Tensor]) -> None:
         for n in self._copied:
             shape, strides, dtype = self._outputs[n].form(self._executor.output_shape(n))
             results[n] = self.allocator()(shape, strides, dtype)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import element, full, rank_of, scalar, unsqueeze
 from xcc.frontends.torch.context import Context
@@ -14,7 +13,7 @@ from xcc.frontends.torch.registry import aten
 
 
 @aten("_cdist_forward", "cdist")
-def cdist(cx: Context) -> Any:
+def cdist(cx: Context) -> Value:
     """The p-norm of the difference of each row of x1 and each of x2; leading dims are batches."""
     a, b = cx.tensor("x1"), cx.tensor("x2")
     far = xt.sub(unsqueeze(a, [rank_of(a) - 1]), unsqueeze(b, [rank_of(b) - 2]))
@@ -22,7 +21,7 @@ def cdist(cx: Context) -> Any:
 
 
 @aten("dist")
-def dist(cx: Context) -> Any:
+def dist(cx: Context) -> Value:
     """The p-norm of the difference."""
     a, b = cx.operands("self", "other")
     far = xt.abs(xt.sub(a, b))
@@ -30,14 +29,14 @@ def dist(cx: Context) -> Any:
 
 
 @aten("_pdist_forward")
-def pdist(cx: Context) -> Any:
+def pdist(cx: Context) -> Value:
     """The p-norm of the difference of each two rows, one after the other."""
     x = cx.tensor("self")
     first, second = (xt.gather(x, rows, axis=0) for rows in _pairs(cx, x))
     return norm_over(xt.abs(xt.sub(first, second)), (1,), float(cx.get("p", 2)), False)
 
 
-def _pairs(cx: Context, x: Any) -> tuple[Any, Any]:
+def _pairs(cx: Context, x: Value) -> tuple[Value, Value]:
     """The rows of each two, i64."""
     rows = xt.shape_of(x)[0]
     if not isinstance(rows, int):
@@ -46,7 +45,7 @@ def _pairs(cx: Context, x: Any) -> tuple[Any, Any]:
     return first, second
 
 
-def _slopes(far: Any, distance: Any, p: float) -> Any:
+def _slopes(far: Value, distance: Value, p: float) -> Value:
     """The derivatives of the p-norm `distance` by each difference in `far`, of one more dim at the end; 0 at 0."""
     if p == 0:
         return full(xt.shape_of(far), 0, element(far))
@@ -62,7 +61,7 @@ def _slopes(far: Any, distance: Any, p: float) -> Any:
 
 
 @aten("_cdist_backward")
-def cdist_backward(cx: Context) -> Any:
+def cdist_backward(cx: Context) -> Value:
     """The gradient of x1; that of x2 is the op with the two exchanged."""
     a, b = cx.tensor("x1"), cx.tensor("x2")
     far = xt.sub(unsqueeze(a, [rank_of(a) - 1]), unsqueeze(b, [rank_of(b) - 2]))
@@ -77,7 +76,7 @@ def cdist_backward(cx: Context) -> Any:
 
 
 @aten("_pdist_backward")
-def pdist_backward(cx: Context) -> Any:
+def pdist_backward(cx: Context) -> Value:
     """Each pair's gradient, added to its first row and taken from its second."""
     x, grad = cx.tensor("self"), cx.tensor("grad")
     first, second = _pairs(cx, x)

@@ -10,7 +10,7 @@ import torch
 
 __all__ = ["NAMES", "name_of", "to_numpy", "torch_dtype"]
 
-NAMES: dict[Any, str] = {
+NAMES: dict[torch.dtype, str] = {
     torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16",
     torch.float8_e4m3fn: "f8E4M3FN", torch.float8_e5m2: "f8E5M2", torch.float8_e4m3fnuz: "f8E4M3FNUZ",
     torch.float8_e5m2fnuz: "f8E5M2FNUZ", torch.bool: "i1",
@@ -18,7 +18,7 @@ NAMES: dict[Any, str] = {
     torch.uint8: "ui8", torch.uint16: "ui16", torch.uint32: "ui32", torch.uint64: "ui64",
 }
 _TYPES = {name: dtype for dtype, name in NAMES.items()}
-_CODES: dict[Any, tuple[Any, Any]] = {      # numpy knows no such type: the bits as integers, then ml_dtypes' own
+_CODES: dict[torch.dtype, tuple[torch.dtype, Any]] = {     # numpy has no such type: integers, then ml_dtypes' own
     torch.bfloat16: (torch.int16, ml_dtypes.bfloat16),
     torch.float8_e4m3fn: (torch.uint8, ml_dtypes.float8_e4m3fn),
     torch.float8_e5m2: (torch.uint8, ml_dtypes.float8_e5m2),
@@ -27,17 +27,17 @@ _CODES: dict[Any, tuple[Any, Any]] = {      # numpy knows no such type: the bits
 }
 
 
-def name_of(dtype: Any) -> str:
+def name_of(dtype: torch.dtype) -> str:
     """xcc's name of a torch dtype; torch's own for one that xcc has not (``complex64``)."""
     return NAMES.get(dtype) or str(dtype).removeprefix("torch.")
 
 
-def torch_dtype(name: str) -> Any:
+def torch_dtype(name: str) -> torch.dtype:
     """The torch dtype of an xcc element type."""
     return _TYPES[name]
 
 
-def to_numpy(tensor: Any) -> np.ndarray[Any, Any]:
+def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """`tensor` as a contiguous array: its own memory where that is on the host and dense, else a copy."""
     plain = tensor.detach().cpu().contiguous().resolve_conj().resolve_neg()
     if plain.dtype in _CODES:

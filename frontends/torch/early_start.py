@@ -17,7 +17,7 @@ __all__ = ["start_compiler"]
 SUFFIX = ".seen"        # of empty files beside the artifacts in the cache
 
 
-def start_compiler(module: Any, inputs: Sequence[Any], options: Any) -> None:
+def start_compiler(module: torch.fx.GraphModule, inputs: Sequence[Any], options: Any) -> None:
     """Has a process import what compiling needs, unless Dynamo's graph was compiled before for such inputs.
 
     options: the BackendOptions, which is part of what has been met; without its cache nothing has.
@@ -31,7 +31,7 @@ def start_compiler(module: Any, inputs: Sequence[Any], options: Any) -> None:
         expect(target, ".pt2")
 
 
-def _is_known(module: Any, tensors: Sequence[Any], options: Any) -> bool:
+def _is_known(module: torch.fx.GraphModule, tensors: Sequence[Any], options: Any) -> bool:
     """Whether the graph has been met; from now on it has."""
     h = hashlib.blake2b(digest_size=20)
     for part in (cache.compiler_version(), str(getattr(module, "code", module)), repr(options),

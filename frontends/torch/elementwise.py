@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, element
 from xcc.frontends.torch.context import Context
@@ -31,20 +31,20 @@ _COMPARE = ("eq", "ge", "gt", "le", "lt", "ne")
 _LOGICAL = {"logical_and": "and_", "logical_or": "or_", "logical_xor": "xor"}
 
 
-def _unary(builder: str) -> Callable[[Context], Any]:
+def _unary(builder: str) -> Callable[[Context], Value]:
     return lambda cx: getattr(xt, builder)(convert(cx.tensor("self"), cx.out().dtype))
 
 
-def _whole(builder: str) -> Callable[[Context], Any]:
-    def rounded(cx: Context) -> Any:
+def _whole(builder: str) -> Callable[[Context], Value]:
+    def rounded(cx: Context) -> Value:
         x = cx.tensor("self")
         return getattr(xt, builder)(x) if category(element(x)) == 2 else x
 
     return rounded
 
 
-def _binary(builder: str) -> Callable[[Context], Any]:
-    def computed(cx: Context) -> Any:
+def _binary(builder: str) -> Callable[[Context], Value]:
+    def computed(cx: Context) -> Value:
         kind = cx.out().dtype
         name = "and_" if builder == "mul" and kind == "i1" else builder
         return getattr(xt, name)(*cx.operands("self", "other", dtype=kind))
@@ -52,19 +52,19 @@ def _binary(builder: str) -> Callable[[Context], Any]:
     return computed
 
 
-def _compare(direction: str) -> Callable[[Context], Any]:
-    def compared(cx: Context) -> Any:
+def _compare(direction: str) -> Callable[[Context], Value]:
+    def compared(cx: Context) -> Value:
         return xt.compare(*cx.operands("self", "other"), direction=direction)
 
     return compared
 
 
-def truth(x: Any) -> Any:
+def truth(x: Value) -> Value:
     """i1: where `x` is not zero."""
     return x if element(x) == "i1" else xt.compare(x, xt.scalar(0, element(x)), direction="ne")
 
 
-def _logical(builder: str) -> Callable[[Context], Any]:
+def _logical(builder: str) -> Callable[[Context], Value]:
     return lambda cx: getattr(xt, builder)(truth(cx.tensor("self")), truth(cx.tensor("other")))
 
 
@@ -81,7 +81,7 @@ for _op, _name in _LOGICAL.items():
 
 
 @aten("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "rsub.Tensor", "rsub.Scalar")
-def add(cx: Context) -> Any:
+def add(cx: Context) -> Value:
     """self + alpha * other; - for sub; rsub is other - alpha * self."""
     kind = cx.out().dtype
     left, right = cx.operands("self", "other", dtype=kind)
@@ -97,52 +97,52 @@ def add(cx: Context) -> Any:
 
 
 @aten("logical_not")
-def logical_not(cx: Context) -> Any:
+def logical_not(cx: Context) -> Value:
     return xt.not_(truth(cx.tensor("self")))
 
 
 @aten("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
-def where(cx: Context) -> Any:
+def where(cx: Context) -> Value:
     """self where condition, else other."""
     return xt.select(truth(cx.tensor("condition")), *cx.operands("self", "other", dtype=cx.out().dtype))
 
 
 @aten("clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous")
-def same(cx: Context) -> Any:
+def same(cx: Context) -> Value:
     """The value itself: there are no strides here."""
     return cx.tensor("self")
 
 
 @aten("_to_copy", "to.dtype", "to.device", "to.dtype_layout")
-def to_copy(cx: Context) -> Any:
+def to_copy(cx: Context) -> Value:
     return cast(cx.tensor("self"), cx.out().dtype)
 
 
 @aten("convert_element_type.default", namespace="prims")
-def convert_element_type(cx: Context) -> Any:
+def convert_element_type(cx: Context) -> Value:
     return cast(cx.tensor("a"), cx.out().dtype)
 
 
-def cast(x: Any, dtype: str) -> Any:
+def cast(x: Value, dtype: str) -> Value:
     """`x` by value in another type; a bool of what is not zero."""
     return truth(x) if dtype == "i1" else convert(x, dtype)
 
 
 @aten("fill.Scalar", "fill.Tensor", "copy")
-def fill(cx: Context) -> Any:
+def fill(cx: Context) -> Value:
     """A value, or the elements of src, in the shape and type of self."""
     value = cx["src"] if "src" in cx.args else cx["value"]
     return xt.broadcast(cast(cx.value_of(value), cx.out().dtype), shape=cx.out().shape)
 
 
 @aten("masked_fill.Scalar", "masked_fill.Tensor")
-def masked_fill(cx: Context) -> Any:
+def masked_fill(cx: Context) -> Value:
     """value where mask, else self."""
     x, value = cx.operands("self", "value", dtype=cx.out().dtype)
     return xt.select(cx.tensor("mask"), value, x)
 
 
 @aten("_local_scalar_dense")
-def item(cx: Context) -> Any:
+def item(cx: Context) -> Value:
     """The one element of a tensor as a number."""
     return convert(xt.reshape(cx.tensor("self"), shape=()), cx.out().dtype)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import lowest
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, scalar, slice_axis
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
+from xcc.symbolic import Dim
 
 
 @aten("embedding")
-def embedding(cx: Context) -> Any:
+def embedding(cx: Context) -> Value:
     """Rows of the weight."""
     return xt.gather(cx.tensor("weight"), cx.tensor("indices"), axis=0)
 
 
 @aten("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag.padding_idx", "embedding_bag")
-def embedding_bag(cx: Context) -> Any:
+def embedding_bag(cx: Context) -> tuple[Value, ...]:
     """Sum, mean or largest (mode 0, 1, 2) of the rows of each bag; a bag is what lies from its offset to the next.
 
     Then the bag of each index, the size of each bag, and what was largest: results of the shapes that torch gives.
@@ -44,19 +44,19 @@ def embedding_bag(cx: Context) -> Any:
     return out, *(_as_torch(cx, i + 1, v) for i, v in enumerate((own, sizes, sizes)))
 
 
-def bag_sizes(own: Any, live: Any, bags: Any) -> Any:
+def bag_sizes(own: Value, live: Value, bags: Dim) -> Value:
     """[bags]: how many indices of each bag count."""
     return xt.scatter_elements(full((bags,), 0, "i64"), own, convert(live, "i64"), axis=0, reduction="add")
 
 
-def bag_of_each(n: Any, offsets: Any) -> Any:
+def bag_of_each(n: Dim, offsets: Value) -> Value:
     """[n]: how many bags begin at the index or before, less one."""
     at = xt.iota(shape=(n, 1), axis=0, dtype="i64")
     begun = xt.compare(xt.reshape(offsets, shape=(1, xt.shape_of(offsets)[0])), at, direction="le")
     return xt.sub(xt.reduce(convert(begun, "i64"), kind="sum", axes=(1,)), xt.scalar(1, "i64"))
 
 
-def live_indices(cx: Context, indices: Any) -> Any:
+def live_indices(cx: Context, indices: Value) -> Value:
     """i1 [n]: which indices count; `padding_idx` does not."""
     padding = cx.get("padding_idx", -1)
     if padding < 0:
@@ -67,7 +67,7 @@ def live_indices(cx: Context, indices: Any) -> Any:
     return xt.compare(indices, cx.value_of(padding, "i64"), direction="ne")
 
 
-def _rows(cx: Context, weight: Any, indices: Any) -> Any:
+def _rows(cx: Context, weight: Value, indices: Value) -> Value:
     rows = xt.gather(weight, indices, axis=0)
     factors = cx.optional("per_sample_weights")
     if factors is None:
@@ -75,14 +75,14 @@ def _rows(cx: Context, weight: Any, indices: Any) -> Any:
     return xt.mul(rows, xt.reshape(convert(factors, element(rows)), shape=(xt.shape_of(indices)[0], 1)))
 
 
-def _sums(rows: Any, own: Any, live: Any, bags: Any) -> Any:
+def _sums(rows: Value, own: Value, live: Value, bags: Dim) -> Value:
     n, width = xt.shape_of(rows)
     kept = xt.select(xt.reshape(live, shape=(n, 1)), rows, scalar(0, rows))
     start = full((bags, width), 0, element(rows))
     return xt.scatter_nd(start, xt.reshape(own, shape=(n, 1)), kept, reduction="add")
 
 
-def _largest(rows: Any, own: Any, live: Any, bags: Any, sizes: Any) -> Any:
+def _largest(rows: Value, own: Value, live: Value, bags: Dim, sizes: Value) -> Value:
     n, width = xt.shape_of(rows)
     least = xt.scalar(lowest(element(rows)), element(rows))
     kept = xt.select(xt.reshape(live, shape=(n, 1)), rows, least)
@@ -92,7 +92,7 @@ def _largest(rows: Any, own: Any, live: Any, bags: Any, sizes: Any) -> Any:
     return xt.select(xt.reshape(some, shape=(bags, 1)), out, scalar(0, out))
 
 
-def _largest_of(rows: Any, own: Any, live: Any, out: Any, indices: Any) -> Any:
+def _largest_of(rows: Value, own: Value, live: Value, out: Value, indices: Value) -> Value:
     """[bags, width]: which row of the weights gave the largest, the first of several; 0 for an empty bag."""
     n, width = xt.shape_of(rows)
     none = dim_scalar(n, "i64")
@@ -103,7 +103,7 @@ def _largest_of(rows: Any, own: Any, live: Any, out: Any, indices: Any) -> Any:
     return xt.gather(xt.concatenate(indices, full((1,), 0, "i64"), axis=0), first, axis=0)
 
 
-def _as_torch(cx: Context, result: int, value: Any) -> Any:
+def _as_torch(cx: Context, result: int, value: Value) -> Value:
     """A result that only backward reads, where it has the shape that torch gives it; else zeros."""
     kind = cx.out(result)
     if kind.rank == 1 and kind.shape == tuple(xt.shape_of(value)):

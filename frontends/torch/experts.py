@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, dim_scalar, rank_of, scalar
 from xcc.frontends.shared.products import matmul
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
+from xcc.symbolic import Dim
 
 
 @aten("grouped_mm_fallback.default", namespace="transformers")
-def grouped_fallback(cx: Context) -> Any:
+def grouped_fallback(cx: Context) -> Value:
     return grouped(cx.tensor("input"), cx.tensor("weight"), cx.tensor("offs"))
 
 
 @aten("_grouped_mm")
-def grouped_mm(cx: Context) -> Any:
+def grouped_mm(cx: Context) -> Value:
     """Matrices [experts, ...] times matrices; one of two dims is cut at `offs`: rows, columns, or what is summed."""
     x, y = cx.tensor("self"), cx.tensor("mat2")
     if cx.args.get("bias") is not None:
@@ -36,14 +36,14 @@ def grouped_mm(cx: Context) -> Any:
     return xt.transpose(xt.dot_general(x, apart, lhs_contract=(1,), rhs_contract=(0,)), perm=(1, 0, 2))
 
 
-def expert_of(offs: Any, rows: Any) -> Any:
+def expert_of(offs: Value, rows: Dim) -> Value:
     """[rows, 1]: the expert e of each row, which has those from offs[e - 1] to offs[e]; their number for one behind."""
     row = xt.iota(shape=(rows, 1), axis=0, dtype="i64")
     ends = xt.reshape(convert(offs, "i64"), shape=(1, xt.shape_of(offs)[0]))
     return xt.reduce(convert(xt.compare(ends, row, direction="le"), "i64"), kind="sum", axes=(1,), keepdims=True)
 
 
-def grouped(x: Any, weight: Any, offs: Any) -> Any:
+def grouped(x: Value, weight: Value, offs: Value) -> Value:
     """Rows [rows, k] times the expert's matrix of weight [experts, k, n]; those of no expert are 0."""
     rows, experts = xt.shape_of(x)[0], xt.shape_of(weight)[0]
     expert, count = expert_of(offs, rows), dim_scalar(experts, "i64")

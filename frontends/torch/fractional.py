@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, rank_of, slice_axis
 from xcc.frontends.torch.adaptive import best_of_windows
@@ -13,7 +12,7 @@ from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
 
 
-def _starts(sample: Any, size: Dim, out: int, kernel: int) -> Any:
+def _starts(sample: Value, size: Dim, out: int, kernel: int) -> Value:
     """Where the windows of each plane begin, i64 [..., out]: the last one as far back as it can."""
     shape = (*xt.shape_of(sample), out)
     last = dim_scalar(size - kernel, "i64")
@@ -27,7 +26,7 @@ def _starts(sample: Any, size: Dim, out: int, kernel: int) -> Any:
 
 
 @aten("fractional_max_pool2d", "fractional_max_pool3d")
-def fractional_max_pool(cx: Context) -> Any:
+def fractional_max_pool(cx: Context) -> tuple[Value, Value]:
     """The largest elements of the windows, and their positions in the plane (row-major)."""
     n = spatial_dims(cx)
     x, _ = batched(cx.tensor("self"), n)
@@ -47,7 +46,7 @@ def fractional_max_pool(cx: Context) -> Any:
     return best_of_windows(windows, where, 2, cx.out().shape)
 
 
-def _read(x: Any, at: Any, axis: int) -> Any:
+def _read(x: Value, at: Value, axis: int) -> Value:
     """x with dim `axis` as two, windows and taps: its elements at `at` [batch, channels, windows, taps]."""
     shape = xt.shape_of(x)
     lead, out, taps = xt.shape_of(at)[:2], *xt.shape_of(at)[2:]

@@ -11,7 +11,7 @@ from xcc.frontends.torch.layout import order_of
 from xcc.symbolic import Dim
 
 __all__ = ["CHECKS", "ORDER", "body_of", "counts", "draws", "function_name", "hint_of", "is_arithmetic", "is_check",
-           "memory_order", "only_checked", "order_of_node", "plain", "source_of"]
+           "memory_order", "only_checked", "operand", "order_of_node", "plain", "source_of"]
 
 CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
           "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
@@ -22,9 +22,9 @@ OFF: dict[str, tuple[Any, ...]] = {"dropout_p": (0,), "dropout": (0,), "train": 
 """Arguments by which an op that may draw random numbers draws none."""
 
 
-def only_checked(graph: Any) -> set[Any]:
+def only_checked(graph: torch.fx.Graph) -> set[torch.fx.Node]:
     """Checks, the numbers of sizes that nothing else reads, and what is computed for checks alone."""
-    found: set[Any] = set()
+    found: set[torch.fx.Node] = set()
     for node in reversed(graph.nodes):
         if node.op == "call_function" and (is_check(node) or found.issuperset(node.users)
                                            and (is_arithmetic(node) or node.users and _only_gives(node))):
@@ -32,25 +32,25 @@ def only_checked(graph: Any) -> set[Any]:
     return found
 
 
-def _only_gives(node: Any) -> bool:
+def _only_gives(node: torch.fx.Node) -> bool:
     """Whether nothing but the op's results tells that it has run."""
     return isinstance(node.target, torch._ops.OpOverload) and not node.target._schema.is_mutable
 
 
-def is_check(node: Any) -> bool:
+def is_check(node: torch.fx.Node) -> bool:
     return isinstance(node.target, torch._ops.OpOverload) and str(node.target).split(".")[1] in CHECKS
 
 
-def is_arithmetic(node: Any) -> bool:
+def is_arithmetic(node: torch.fx.Node) -> bool:
     """Whether it is Python's own arithmetic, or asks for a size."""
     if isinstance(node.target, torch._ops.OpOverload):
         return str(node.target).startswith("aten.sym_")
     return isinstance(node.meta.get("val"), torch.SymInt | torch.SymBool | torch.SymFloat)
 
 
-def draws(node: Any) -> bool:
+def draws(node: torch.fx.Node) -> bool:
     """Whether `node` needs random numbers: attention and recurrent layers do with dropout only."""
-    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+    if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded not in node.target.tags:
         return False
     values = {a.name: node.args[n] if n < len(node.args) else node.kwargs.get(a.name, a.default_value)
               for n, a in enumerate(node.target._schema.arguments)}
@@ -62,13 +62,21 @@ def counts(target: Any) -> bool:
     return getattr(target, "namespace", "") != "aten" or torch.Tag.dynamic_output_shape in target.tags
 
 
-def body_of(node: Any) -> Any:
+def operand(node: torch.fx.Node, n: int = 0) -> torch.fx.Node:
+    """The node that argument `n` of `node` is."""
+    given = node.args[n]
+    assert isinstance(given, torch.fx.Node)
+    return given
+
+
+def body_of(node: torch.fx.Node) -> torch.fx.GraphModule | None:
     """The graph that a node names, which a higher-order op takes; None for other nodes."""
-    value = attribute_of(node.graph.owning_module, node) if node.op == "get_attr" else None
+    module = node.graph.owning_module
+    value = attribute_of(module, node) if node.op == "get_attr" and module is not None else None
     return value if isinstance(value, torch.fx.GraphModule) else None
 
 
-def attribute_of(module: Any, node: Any) -> Any:
+def attribute_of(module: torch.nn.Module, node: torch.fx.Node) -> Any:
     """What a get_attr node of the graph of `module` reads."""
     value = module
     for part in str(node.target).split("."):
@@ -80,7 +88,7 @@ ORDER = "xcc_memory_order"
 """Key of a node's meta: how the dims of its tensor lie in memory, where that is for xcc to say."""
 
 
-def order_of_node(node: Any) -> tuple[int, ...]:
+def order_of_node(node: torch.fx.Node) -> tuple[int, ...]:
     """How the dims of a node's tensor lie in memory; see `memory_order`."""
     order: tuple[int, ...] = node.meta.get(ORDER) or memory_order(node.meta.get("val"))
     return order
@@ -97,7 +105,7 @@ def memory_order(value: Any) -> tuple[int, ...]:
     return order if order is not None and order != tuple(range(len(order))) else ()
 
 
-def hint_of(n: Any) -> int | None:
+def hint_of(n: int | torch.SymInt) -> int | None:
     """A size in the call that is traced; None for one that only a run can tell."""
     return n.node.hint if isinstance(n, torch.SymInt) else n
 
@@ -116,7 +124,7 @@ def function_name(target: Any) -> str:
 _FRAME = re.compile(r'File "(.+)", line (\d+), in (\S+)\n\s*(.*)')
 
 
-def source_of(node: Any) -> str:
+def source_of(node: torch.fx.Node) -> str:
     """The user's own line behind `node`: the innermost frame that is not in torch; "" where none is known."""
     frames = _FRAME.findall(str(node.meta.get("stack_trace") or ""))
     own = [f for f in frames if "/site-packages/torch/" not in f[0]] or frames

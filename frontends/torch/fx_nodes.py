@@ -16,6 +16,7 @@ from xcc.frontends.torch.fx_facts import (
     draws,
     function_name,
     only_checked,
+    operand,
     order_of_node,
     plain,
     source_of,
@@ -49,7 +50,7 @@ SEED = Input("seed", "seed", TensorSpec("i64", ()))
 class GraphReader:
     """Inputs, nodes, lifted constants (with the seed, where one is needed) and subgraphs of `module`, in order."""
 
-    def __init__(self, module: Any, symbols: Symbols) -> None:
+    def __init__(self, module: torch.fx.GraphModule, symbols: Symbols) -> None:
         self.module = module
         self.symbols = symbols
         self.env: dict[Any, Any] = {}
@@ -60,7 +61,7 @@ class GraphReader:
         self.prefix = ""                        # of the names of constants
         self.written: dict[str, Any] = {}       # placeholder -> the value that it has when the program has run
 
-    def input(self, node: Any, kind: str, target: str = "", strided: bool = False) -> Input:
+    def input(self, node: torch.fx.Node, kind: str, target: str = "", strided: bool = False) -> Input:
         """The placeholder `node`, bound; `strided`: its dims lie in memory as the traced tensor's do."""
         spec = self.spec(node.meta.get("val"))
         if isinstance(spec, SizeSpec):
@@ -69,7 +70,7 @@ class GraphReader:
             self.env[node] = Ref(node.name)
         return Input(node.name, kind, spec, target, order=order_of_node(node) if strided else ())
 
-    def bind_constant(self, node: Any, value: Any) -> None:
+    def bind_constant(self, node: torch.fx.Node, value: Any) -> None:
         """A placeholder that is a Python value known to the export."""
         self.env[node] = value
 
@@ -129,7 +130,7 @@ class GraphReader:
         dim = self.symbols.dim(value)
         return dim if isinstance(dim, int) else Size(str(dim))
 
-    def _attribute(self, node: Any) -> None:
+    def _attribute(self, node: torch.fx.Node) -> None:
         value = attribute_of(self.module, node)
         if isinstance(value, torch.fx.GraphModule):
             self.env[node] = Subgraph(str(node.target))
@@ -143,7 +144,7 @@ class GraphReader:
         self.values[target] = value
         self.env[node] = Ref(name)
 
-    def _subgraph(self, name: str, module: Any) -> TorchGraph:
+    def _subgraph(self, name: str, module: torch.fx.GraphModule) -> TorchGraph:
         """The body of a higher-order op. Its constants, called after it, and the seed are those of the whole."""
         reader = GraphReader(module, self.symbols)
         reader.prefix = f"{self.prefix}{name}."
@@ -156,12 +157,13 @@ class GraphReader:
         self.constants += [c for c in reader.constants if c not in self.constants]
         return TorchGraph(tuple(inputs), tuple(reader.nodes), outputs, subgraphs=tuple(reader.subgraphs))
 
-    def _call(self, node: Any) -> None:
+    def _call(self, node: torch.fx.Node) -> None:
         name = str(node.target) if isinstance(node.target, torch._ops.OpOverload) else ""
-        if name == "aten.copy_.default" and node.args[0].op == "placeholder":
-            self.env[node] = self.written[node.args[0].name] = self.argument(node.args[1])
+        function = getattr(node.target, "__name__", "")
+        if name == "aten.copy_.default" and operand(node).op == "placeholder":
+            self.env[node] = self.written[operand(node).name] = self.argument(node.args[1])
             return
-        if node.target.__name__ == "getitem" and not name:
+        if function == "getitem" and not name:
             source, index = (self.argument(a) for a in node.args)
             self.env[node] = Ref(source.name, index) if isinstance(source, Ref) else source[index]
             return
@@ -182,7 +184,7 @@ class GraphReader:
             specs = tuple(self.spec(r) for r in results)
         except NoSize as e:
             if not isinstance(value, torch.SymInt):
-                raise UserError(f"{source_of(node)}: {name or node.target.__name__}: the size {e} is not supported: "
+                raise UserError(f"{source_of(node)}: {name or function}: the size {e} is not supported: "
                                 "sizes are sums, products, quotients, min and max of whole numbers") from None
             specs = (TensorSpec("i64", (), scalar=True),)
         self.nodes.append(Node(node.name, name or function_name(node.target), tuple(self._arguments(node)), specs,
@@ -191,7 +193,7 @@ class GraphReader:
         if isinstance(value, torch.SymInt) and new:
             self.env[node] = self._size(value)
 
-    def _repeatable(self, node: Any, draw: Draw) -> None:
+    def _repeatable(self, node: torch.fx.Node, draw: Draw) -> None:
         """The random op itself, with its draw's state as an argument; a state that is saved is a node before it."""
         value = draw.value()
         results = tuple(value) if isinstance(value, tuple | list) else (value,)
@@ -208,7 +210,7 @@ class GraphReader:
         arguments = (*self._bound(draw.op, draw.args, draw.kwargs), ("xcc_state", state))
         self.nodes.append(Node(node.name, str(draw.op), arguments, tuple(map(self.spec, results)), source_of(node)))
 
-    def _known(self, node: Any, value: Any) -> bool:
+    def _known(self, node: torch.fx.Node, value: Any) -> bool:
         """Whether the number that `node` gives is an expression of sizes that are known before it."""
         try:
             dim = self.symbols.dim(value)
@@ -219,7 +221,7 @@ class GraphReader:
         self.env[node] = dim if isinstance(dim, int) else Size(str(dim))
         return True
 
-    def _slice(self, node: Any, value: Any) -> None:
+    def _slice(self, node: torch.fx.Node, value: Any) -> None:
         """Where torch leaves a slice's size open, because it may begin before or behind the first element, the size is
         that which the arguments say."""
         given = dict(self._arguments(node))
@@ -227,7 +229,7 @@ class GraphReader:
         start, end = (symbolic.parse(given[n].text) if isinstance(given[n], Size) else given[n]
                       for n in ("start", "end"))
         if self._is_new(value.shape[axis]) and not any(isinstance(d, Ref) for d in (start, end)):
-            size = self.symbols.dim(node.args[0].meta["val"].shape[axis])
+            size = self.symbols.dim(operand(node).meta["val"].shape[axis])
             length = slice_length(start, end, step, size, self.symbols.ranges())
             self.symbols.define(value.shape[axis].node.expr, length)
 
@@ -235,7 +237,7 @@ class GraphReader:
         """Whether it is a symbol that no value before has."""
         return isinstance(size, torch.SymInt) and size.node.expr.is_Symbol and size.node.expr not in self.symbols.known
 
-    def _define(self, node: Any, results: tuple[Any, ...]) -> Any:
+    def _define(self, node: torch.fx.Node, results: tuple[Any, ...]) -> Any:
         """Symbols that first stand in the results of `node`: (name, result, dim)."""
         for n, r in enumerate(results):
             sizes: Any = enumerate(r.shape) if isinstance(r, torch.Tensor) else [(-1, r)]
@@ -247,7 +249,7 @@ class GraphReader:
                                     "result is; sizes must be known from those of the inputs")
                 yield self.symbols.new(size.node.expr, f"{node.name}_size"), n, d
 
-    def _arguments(self, node: Any) -> Any:
+    def _arguments(self, node: torch.fx.Node) -> Any:
         """Every argument by its name, defaults included."""
         target = node.target
         if not isinstance(target, torch._ops.OpOverload):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
-from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.context import Context
@@ -21,13 +21,13 @@ _CUBIC = -0.75
 class Tap:
     """One element that is read along an axis, an entry a position: where, its weight, and how that changes there."""
 
-    index: Any
-    weight: Any
-    slope: Any
+    index: Value
+    weight: Value
+    slope: Value
 
 
 @aten("grid_sampler_2d_backward", "grid_sampler_3d_backward")
-def grid_sampler_backward(cx: Context) -> Any:
+def grid_sampler_backward(cx: Context) -> tuple[Value, Value]:
     """The gradient of the input, added where it was read, and that of the positions."""
     grad, x, grid = cx.tensor("grad_output"), cx.tensor("input"), cx.tensor("grid")
     n, (batch, channels, *spatial) = rank_of(x) - 2, xt.shape_of(x)
@@ -53,7 +53,7 @@ def grid_sampler_backward(cx: Context) -> Any:
     return xt.reshape(to_input, shape=xt.shape_of(x)), xt.reshape(to_grid, shape=xt.shape_of(grid))
 
 
-def _place(indices: list[Any], spatial: list[Dim]) -> Any:
+def _place(indices: list[Value], spatial: list[Dim]) -> Value:
     """The element's number in the plane."""
     place = indices[0]
     for index, size in zip(indices[1:], spatial[1:], strict=True):
@@ -61,7 +61,7 @@ def _place(indices: list[Any], spatial: list[Dim]) -> Any:
     return place
 
 
-def _taps(cx: Context, points: Any, size: Dim) -> tuple[list[Tap], Any]:
+def _taps(cx: Context, points: Value, size: Dim) -> tuple[list[Tap], Value]:
     """What is read along an axis by positions [batch, count, 1], as [batch, 1, count], and by how much an element's
     place changes with them."""
     align, mode = bool(cx["align_corners"]), int(cx["interpolation_mode"])
@@ -86,11 +86,11 @@ def _taps(cx: Context, points: Any, size: Dim) -> tuple[list[Tap], Any]:
             _inside(xt.add(first, one), n, t, plus)], xt.mul(factor, sign)
 
 
-def _tap(cx: Context, at: Any, n: Any, weight: Any, slope: Any) -> Tap:
+def _tap(cx: Context, at: Value, n: Value, weight: Value, slope: Value) -> Tap:
     return _inside(_padded(cx, at, n)[0], n, weight, slope)
 
 
-def _inside(at: Any, n: Any, weight: Any, slope: Any) -> Tap:
+def _inside(at: Value, n: Value, weight: Value, slope: Value) -> Tap:
     """A tap that counts where `at` is a place; elsewhere it reads the nearest one, of weight 0."""
     zero, last = scalar(0, at), xt.sub(n, scalar(1, at))
     here = xt.and_(xt.compare(at, zero, direction="ge"), xt.compare(at, last, direction="le"))
@@ -98,7 +98,7 @@ def _inside(at: Any, n: Any, weight: Any, slope: Any) -> Tap:
     return Tap(index, xt.select(here, weight, zero), xt.select(here, slope, zero))
 
 
-def _padded(cx: Context, p: Any, n: Any) -> tuple[Any, Any]:
+def _padded(cx: Context, p: Value, n: Value) -> tuple[Value, Value]:
     """Places as the padding moves them, and the sign of their change, 0 where they stay at an edge."""
     kind, zero, one = int(cx["padding_mode"]), scalar(0, p), scalar(1, p)
     if kind == 0:
@@ -110,7 +110,7 @@ def _padded(cx: Context, p: Any, n: Any) -> tuple[Any, Any]:
     return xt.minimum(xt.maximum(p, zero), last), xt.select(moves, sign, zero)
 
 
-def _reflected(p: Any, n: Any, align: bool) -> tuple[Any, Any]:
+def _reflected(p: Value, n: Value, align: bool) -> tuple[Value, Value]:
     """Places thrown back at the centres of the first and last element, or at their outer edges, and the sign."""
     one, zero = scalar(1, p), scalar(0, p)
     low = scalar(0.0 if align else -0.5, p)
@@ -128,7 +128,7 @@ def _reflected(p: Any, n: Any, align: bool) -> tuple[Any, Any]:
     return xt.select(flat, zero, place), xt.select(flat, zero, sign)
 
 
-def _cubic(t: Any, k: int) -> tuple[Any, Any]:
+def _cubic(t: Value, k: int) -> tuple[Value, Value]:
     """The weight of the k-th of four elements around a place t behind the second, and its derivative."""
     x = xt.sub(t, scalar(k - 1, t))
     side, d = (xt.neg(scalar(1, t)) if k > 1 else scalar(1, t)), xt.abs(x)

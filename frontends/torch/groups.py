@@ -13,7 +13,7 @@ from torch.utils import _pytree
 from xcc.diagnostics import UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import NAMES
-from xcc.frontends.torch.fx_facts import source_of
+from xcc.frontends.torch.fx_facts import operand, source_of
 from xcc.frontends.torch.group_mesh import mesh_of_groups
 from xcc.runtime.mesh import Mesh
 from xcc.runtime.program import COMBINED_TYPES
@@ -34,12 +34,12 @@ class Groups:
     axes: Mapping[str, tuple[str, ...]]
 
 
-def is_collective(node: Any) -> bool:
+def is_collective(node: torch.fx.Node) -> bool:
     """Whether ranks do it together, or wait for what they do."""
     return isinstance(node.target, torch._ops.OpOverload) and node.target.namespace in _NAMESPACES
 
 
-def known_groups(graph: Any) -> Groups | None:
+def known_groups(graph: torch.fx.Graph) -> Groups | None:
     """Those of the graph's collectives; None where this process knows one of them not, or they form no mesh."""
     try:
         return groups_of(graph)
@@ -47,10 +47,10 @@ def known_groups(graph: Any) -> Groups | None:
         return None
 
 
-def groups_of(graph: Any) -> Groups:
+def groups_of(graph: torch.fx.Graph) -> Groups:
     """Those of the graph's collectives; UserError where this process knows one of them not, or they form no mesh."""
     found: dict[str, tuple[int, ...]] = {}
-    first: Any = None
+    first: torch.fx.Node | None = None
     for node, name in _named(graph):
         ranks = compat.group_ranks(name)
         if ranks is None:
@@ -59,7 +59,7 @@ def groups_of(graph: Any) -> Groups:
                             "it is compiled")
         found[name] = ranks
         first = first or node
-    if not found:
+    if first is None:
         return Groups(Mesh(), {})
     made = mesh_of_groups(*compat.rank_and_size(), found)
     if made is None:
@@ -70,7 +70,7 @@ def groups_of(graph: Any) -> Groups:
     return Groups(*made) if any(made[1].values()) else Groups(Mesh(), made[1])
 
 
-def is_compiled(node: Any) -> bool:
+def is_compiled(node: torch.fx.Node) -> bool:
     """Whether compiled code does the collective, or has done what it waits for. What another graph or eager code has
     begun, parts of other sizes, and what few libraries combine, are torch's."""
     source = _source(node)
@@ -85,34 +85,35 @@ def is_compiled(node: Any) -> bool:
     return not combine or combine in REDUCE_OPS and all(_combined(t.dtype, combine) for t in tensors)
 
 
-def is_wait(node: Any) -> bool:
+def is_wait(node: torch.fx.Node) -> bool:
     """Whether the node waits for a collective."""
     return str(node.target) == "_c10d_functional.wait_tensor.default"
 
 
-def _source(node: Any) -> Any:
+def _source(node: torch.fx.Node) -> torch.fx.Node:
     """What a node waits for; the node itself where it does not wait."""
     if not is_wait(node):
         return node
-    source = node.args[0]
+    source = operand(node)
     while source.target is operator.getitem:
-        source = source.args[0]
+        source = operand(source)
     return source
 
 
-def _combined(dtype: Any, combine: str) -> bool:
+def _combined(dtype: torch.dtype, combine: str) -> bool:
     name = NAMES.get(dtype, "")
     if name == "i1":
         return combine in ("min", "max")
     return name in COMBINED_TYPES and (combine != "avg" or dtype.is_floating_point)
 
 
-def _arguments(node: Any) -> dict[str, Any]:
+def _arguments(node: torch.fx.Node) -> dict[str, Any]:
+    assert isinstance(node.target, torch._ops.OpOverload)
     names = [a.name for a in node.target._schema.arguments]
     return dict(zip(names, node.args, strict=False)) | node.kwargs
 
 
-def _named(graph: Any) -> Iterator[tuple[Any, str]]:
+def _named(graph: torch.fx.Graph) -> Iterator[tuple[torch.fx.Node, str]]:
     """Collectives, each with the name of its group."""
     for node in graph.nodes:
         given = _arguments(node) if node.op == "call_function" and is_collective(node) else {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from xcc.diagnostics import UserError
@@ -14,7 +12,7 @@ from xcc.frontends.torch.size_order import extreme_of_sizes
 __all__ = ["guard_broadcasts", "guard_ranks"]
 
 
-def guard_broadcasts(module: Any) -> None:
+def guard_broadcasts(module: torch.fx.GraphModule) -> None:
     """Has Dynamo trace anew for no elements where what an op broadcasts is the last of n, ``n - max(n - 1, 0)``.
 
     torch takes such a size to be 1, as it is of all tensors that have elements, without a guard; it is 0 of none."""
@@ -31,7 +29,7 @@ def guard_broadcasts(module: Any) -> None:
                     guarded(size == 1)
 
 
-def guard_ranks(module: Any) -> None:
+def guard_ranks(module: torch.fx.GraphModule) -> None:
     """Has Dynamo trace anew for a size of 1 that `squeeze` would drop.
 
     Where 1 is a size like any other (``xcc.torch.compile``), torch traces as if it were larger, without a guard.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import func_d, ir
+from xcc._mlir import Attribute, Location, Module, Value, func_d, ir
 from xcc.context import shared_context
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
@@ -32,10 +32,12 @@ from xcc.weights import WeightStore
 
 DimOption = int | tuple[int, int]
 HIGHEST = (1 << 31) - 1
+Bound = Value | Number | Dim
+"""What a result is: a value, one that stands for a Python number, or a size."""
 
 
 def load(model: Any, dims: Mapping[str, DimOption] | None = None,
-         fix: Mapping[str, Any] | None = None) -> tuple[Any, WeightStore]:
+         fix: Mapping[str, Any] | None = None) -> tuple[Module, WeightStore]:
     """Imports a .pt2 file, a ``torch.export.ExportedProgram`` or a captured one; returns the xt module and its weights.
 
     `dims` fixes a symbolic dim (``{"batch": 4}``) or bounds it (``{"batch": (1, 64)}``). Raises UserError for what
@@ -58,7 +60,7 @@ class GraphImporter:
         self.graph = program.graph
         self.program = program
         self.weights = weights
-        self.env: dict[Ref, Any] = {}
+        self.env: dict[Ref, Bound] = {}
         self.fixed: dict[str, Dim] = {n: o for n, o in dims.items() if isinstance(o, int)}
         self.bounds = self._bounds(dims)
         self._read = {r for g in self.graph.with_bodies()
@@ -69,7 +71,7 @@ class GraphImporter:
         self.draws = 0      # of random numbers, until now
         self._stored: dict[int, str] = {}       # id of an array -> its name in the store
 
-    def run(self) -> Any:
+    def run(self) -> Module:
         self._check_supported(self.graph)
         arguments = [i for i in self.graph.inputs if self._is_argument(i)]
         module = ir.Module.create()
@@ -112,16 +114,18 @@ class GraphImporter:
         """What torch says of a value."""
         return self._specs.get(ref)
 
-    def seed(self) -> Any:
+    def seed(self) -> Value:
         """The program's input that random numbers depend on."""
-        return next(self.env[Ref(i.name)] for i in self.graph.inputs if i.kind == "seed")
+        seed = next(self.env[Ref(i.name)] for i in self.graph.inputs if i.kind == "seed")
+        assert not isinstance(seed, Number | int | symbolic.Expr)
+        return seed
 
     def next_offset(self) -> int:
         """0, 1, ...: one for each draw of random numbers."""
         self.draws += 1
         return self.draws - 1
 
-    def run_body(self, name: str, operands: Sequence[Any]) -> list[Any]:
+    def run_body(self, name: str, operands: Sequence[Value]) -> list[Value]:
         """Builds the subgraph `name` of `operands` at the current place; its results."""
         graph = dict(self.graph.subgraphs)[name]
         shared = tuple(i for i in self.graph.inputs if i.kind in ("constant", "seed"))
@@ -162,7 +166,7 @@ class GraphImporter:
         except KeyError:
             raise _no_type(f"input '{i.name}'", i.spec) from None
 
-    def _weight(self, i: Input) -> Any:
+    def _weight(self, i: Input) -> Value:
         array = self.program.weights[i.target]
         return xt.weight(self._stored_name(i), tuple(array.shape), array.dtype)
 
@@ -173,7 +177,7 @@ class GraphImporter:
             self._stored[id(array)] = self.weights.add(i.target, array)
         return self._stored[id(array)]
 
-    def _output(self, output: Output) -> Any:
+    def _output(self, output: Output) -> Value:
         resolved = resolve(output.value, self.env, self.dim)
         if isinstance(resolved, Number):
             return resolved.value
@@ -205,20 +209,21 @@ class GraphImporter:
                 if value is not None:
                     self._bind(node, n, value)
 
-    def _empty(self, node: Node) -> list[Any]:
+    def _empty(self, node: Node) -> list[Value]:
         """Results without elements, whatever the op."""
         return [full(t.shape, 0, t.dtype) for t in (self.type_of(node, n) for n in range(len(node.results)))]
 
-    def _bind(self, node: Node, n: int, value: Any) -> None:
+    def _bind(self, node: Node, n: int, value: Value | Dim) -> None:
         spec = node.results[n] if n < len(node.results) else None
         if isinstance(spec, TensorSpec):
+            assert not isinstance(value, int | symbolic.Expr)
             made = TensorType.of(value)
             if made.dtype != spec.dtype or made.rank != len(spec.shape):
                 raise CompilerBug(f"{place_of(node)}: result {n} became {made}, torch has "
                                   f"{spec.dtype}[{', '.join(map(str, spec.shape))}]")
-            if spec.scalar:
-                value = Number(value)
-        self.env[Ref(node.name, n)] = value
+            self.env[Ref(node.name, n)] = Number(value) if spec.scalar else value
+        else:
+            self.env[Ref(node.name, n)] = value
 
     def _bounds(self, dims: dict[str, DimOption]) -> dict[str, tuple[int, int]]:
         known = {name: (low, HIGHEST if high is None else high) for name, low, high in self.graph.bounds}
@@ -232,14 +237,14 @@ class GraphImporter:
             known[name] = (low, high)
         return {name: b for name, b in known.items() if name not in self.fixed}
 
-    def _attributes(self, i: Input) -> dict[str, Any]:
+    def _attributes(self, i: Input) -> dict[str, Attribute]:
         """What else @main says of an argument: the symbol that a number is, the first value of state."""
         if i.kind == "size":
             assert isinstance(i.spec, SizeSpec)
             return {"xt.values": ir.ArrayAttr.get([ir.StringAttr.get(i.spec.text)])}
         return {"xt.state": ir.StringAttr.get(self._stored_name(i))} if i.target else {}
 
-    def _finish(self, module: Any, main: Any, arguments: list[Input], results: list[Any]) -> None:
+    def _finish(self, module: Module, main: Any, arguments: list[Input], results: list[Value]) -> None:
         """Result types, names of arguments and results, bounds of symbols."""
         main.attributes["function_type"] = ir.TypeAttr.get(
             ir.FunctionType.get(main.type.inputs, [r.type for r in results]))
@@ -274,7 +279,7 @@ def _no_type(where: str, spec: TensorSpec) -> UserError:
 _FILE_LINE = re.compile(r"(.+):(\d+), in ")
 
 
-def _location(node: Node) -> Any:
+def _location(node: Node) -> Location:
     """The node's name, at the user's line."""
     found = _FILE_LINE.match(node.source)
     if found is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import broadcast_shapes
 from xcc.frontends.shared.helpers import along, convert, dim_scalar, element, full, rank_of, slice_axis
@@ -16,12 +16,12 @@ from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
 
 
-def line(x: Any) -> Any:
+def line(x: Value) -> Value:
     """A tensor without dims as one of one element."""
     return x if rank_of(x) else xt.reshape(x, shape=(1,))
 
 
-def wrapped(index: Any, size: Dim) -> Any:
+def wrapped(index: Value, size: Dim) -> Value:
     """Indices as i64 from 0 on; negative ones count from the end."""
     index = convert(index, "i64")
     return xt.select(xt.compare(index, xt.scalar(0, "i64"), direction="lt"),
@@ -29,7 +29,7 @@ def wrapped(index: Any, size: Dim) -> Any:
 
 
 @aten("gather")
-def gather(cx: Context) -> Any:
+def gather(cx: Context) -> Value:
     """self[.., index[.., i, ..], ..] along dim."""
     out, x, index = cx.out(), line(cx.tensor("self")), line(cx.tensor("index"))
     if rank_of(index) != rank_of(x):        # torch allows that of an empty index
@@ -38,20 +38,20 @@ def gather(cx: Context) -> Any:
 
 
 @aten("index_select")
-def index_select(cx: Context) -> Any:
+def index_select(cx: Context) -> Value:
     x = line(cx.tensor("self"))
     return xt.reshape(xt.gather(x, line(cx.tensor("index")), axis=cx.axis()), shape=cx.out().shape)
 
 
 @aten("take")
-def take(cx: Context) -> Any:
+def take(cx: Context) -> Value:
     """Elements of flat self."""
     flat = xt.reshape(cx.tensor("self"), shape=(symbolic.product(cx.shape("self")),))
     return xt.gather(flat, cx.tensor("index"), axis=0)
 
 
 @aten("index.Tensor", "_unsafe_index.Tensor")
-def index(cx: Context) -> Any:
+def index(cx: Context) -> Value:
     """numpy's indexing by tensors: where they are neighbours their dims come in their place, else first."""
     x = cx.tensor("self")
     places = places_of(cx, x, cx["indices"])
@@ -74,7 +74,7 @@ class Places:
 
     shape: tuple[Dim, ...]
     axes: tuple[int, ...]
-    indices: tuple[Any, ...]
+    indices: tuple[Value, ...]
 
     @property
     def common(self) -> tuple[Dim, ...]:
@@ -89,9 +89,9 @@ class Places:
         return (*self.axes, *(d for d in range(len(self.shape)) if d not in self.axes))
 
 
-def places_of(cx: Context, x: Any, given: Sequence[Any]) -> Places:
+def places_of(cx: Context, x: Value, given: Sequence[Value]) -> Places:
     """Masks are the coordinates of what they hold."""
-    parts: list[Any] = []
+    parts: list[Value] = []
     for value in given:
         if value is not None and element(value) in ("i1", "ui8"):
             parts += coordinates(truth(value), count_symbol(cx))
@@ -101,16 +101,16 @@ def places_of(cx: Context, x: Any, given: Sequence[Any]) -> Places:
     return Places(tuple(xt.shape_of(x)), axes, tuple(parts[n] for n in axes))
 
 
-def flat_index(places: Places) -> Any:
+def flat_index(places: Places) -> Value:
     """One index into the indexed dims taken as one."""
-    out: Any = None
+    out: Value | None = None
     for axis, part in zip(places.axes, places.indices, strict=True):
         own = wrapped(part, places.shape[axis])
         out = own if out is None else xt.add(xt.mul(out, dim_scalar(places.shape[axis], "i64")), own)
     return xt.broadcast(out, shape=places.common)
 
 
-def index_vectors(places: Places) -> Any:
+def index_vectors(places: Places) -> Value:
     """The index vectors in a last dim."""
     common = places.common
     parts = [xt.reshape(xt.broadcast(convert(i, "i64"), shape=common), shape=(*common, 1)) for i in places.indices]
@@ -122,7 +122,7 @@ def count_symbol(cx: Context) -> str:
     return cx.node.new[0][0] if cx.node.new else f"{cx.node.name}_count"
 
 
-def coordinates(mask: Any, symbol: str) -> list[Any]:
+def coordinates(mask: Value, symbol: str) -> list[Value]:
     """An index vector for each dim of `mask`: where it is true."""
     mask = line(mask)
     found = xt.nonzero(mask, symbol=symbol)
@@ -130,7 +130,7 @@ def coordinates(mask: Any, symbol: str) -> list[Any]:
 
 
 @aten("nonzero")
-def nonzero(cx: Context) -> Any:
+def nonzero(cx: Context) -> Value:
     """[count, rank] coordinates of what is not zero."""
     x = cx.tensor("self")
     found = xt.nonzero(truth(line(x)), symbol=count_symbol(cx))
@@ -138,7 +138,7 @@ def nonzero(cx: Context) -> Any:
 
 
 @aten("masked_select")
-def masked_select(cx: Context) -> Any:
+def masked_select(cx: Context) -> Value:
     """The elements where mask, both stretched to one shape."""
     x, mask = cx.tensor("self"), cx.tensor("mask")
     shape = broadcast_shapes(tuple(xt.shape_of(x)), tuple(xt.shape_of(mask)))
@@ -147,7 +147,7 @@ def masked_select(cx: Context) -> Any:
 
 
 @aten("diagonal", "diagonal_copy")
-def diagonal(cx: Context) -> Any:
+def diagonal(cx: Context) -> Value:
     """The elements whose places along dim1 and dim2 differ by offset, in a last dim."""
     first, second, offset = cx.axis("dim1"), cx.axis("dim2"), cx.get("offset", 0)
     shape, length = cx.shape("self"), cx.out().shape[-1]
@@ -159,14 +159,14 @@ def diagonal(cx: Context) -> Any:
     return xt.gather(flat, stepped(length, width + 1, start), axis=len(rest))
 
 
-def stepped(length: Dim, step: Dim, start: Dim) -> Any:
+def stepped(length: Dim, step: Dim, start: Dim) -> Value:
     """start, start + step, ...: `length` indices."""
     line = xt.mul(xt.iota(shape=(length,), axis=0, dtype="i64"), dim_scalar(step, "i64"))
     return xt.add(line, dim_scalar(start, "i64"))
 
 
 @aten("unfold", "unfold_copy")
-def unfold(cx: Context) -> Any:
+def unfold(cx: Context) -> Value:
     """Windows of size elements along a dim, step apart; the elements of a window are the last dim."""
     axis, size, step = cx.axis("dimension"), cx["size"], cx["step"]
     x = line(cx.tensor("self"))
@@ -179,13 +179,13 @@ def unfold(cx: Context) -> Any:
 
 
 @aten("as_strided", "as_strided_copy")
-def as_strided(cx: Context) -> Any:
+def as_strided(cx: Context) -> Value:
     """Elements of the memory that self lies in, at any strides."""
     flat = memory(cx, "self")
     return xt.gather(flat, strided_places(cx), axis=0)
 
 
-def strided_places(cx: Context) -> Any:
+def strided_places(cx: Context) -> Value:
     """Where in the memory each element of the shape `size` lies."""
     sizes, strides = cx.dims("size"), cx.dims("stride")
     out = dim_scalar(cx.get("storage_offset", 0), "i64")
@@ -194,20 +194,21 @@ def strided_places(cx: Context) -> Any:
     return xt.broadcast(out, shape=sizes)
 
 
-def memory(cx: Context, name: str) -> Any:
+def memory(cx: Context, name: str) -> Value:
     """A tensor's elements as they lie in torch's memory; it must fill that."""
     x, shape, strides = cx.tensor(name), cx.shape(name), cx.strides(name)
     order = list(range(len(shape)))
-    if symbolic.is_static((*shape, *strides)):
-        order.sort(key=lambda d: -int(strides[d]))  # type: ignore[arg-type]
-        if not _dense(shape, strides, order):
+    sizes, apart = ([d for d in dims if isinstance(d, int)] for dims in (shape, strides))
+    if len(sizes) + len(apart) == 2 * len(shape):
+        order.sort(key=lambda d: -apart[d])
+        if not _dense(sizes, apart, order):
             cx.fail(f"'{name}' does not fill the memory that it lies in: clone it before as_strided")
     if order != sorted(order):
         x = xt.transpose(x, perm=tuple(order))
     return xt.reshape(x, shape=(symbolic.product(shape),))
 
 
-def _dense(shape: Sequence[Any], strides: Sequence[Any], order: Sequence[int]) -> bool:
+def _dense(shape: Sequence[int], strides: Sequence[int], order: Sequence[int]) -> bool:
     expected = 1
     for d in reversed(order):
         if shape[d] > 1 and strides[d] != expected:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from xcc.frontends.torch.foreach import foreach_decompositions
 from xcc.frontends.torch.transformer_layers import transformer_decompositions
@@ -54,7 +55,8 @@ def decompositions() -> Any:
     return table | foreach_decompositions() | transformer_decompositions()
 
 
-def _instance_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, own: bool, *rest: Any) -> Any:
+def _instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None,
+                   own: bool, *rest: Any) -> Any:
     """Group norm with a group a channel, where there are no running statistics to be written."""
     if not own or mean is not None:
         own_kernel = torch._C.DispatchKey.CompositeImplicitAutograd

@@ -16,7 +16,7 @@ import torch
 
 __all__ = ["traced_whole", "whole_layers"]
 
-Tensors = list[Any]
+Tensors = list[torch.Tensor]
 KINDS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 _LIBRARY: Any = torch.library.Library("xcc", "FRAGMENT")     # type: ignore[no-untyped-call]
@@ -25,7 +25,7 @@ _LIBRARY.define("recurrent_backward(str kind, Tensor[] grads, Tensor x, Tensor[]
                 "bool reverse) -> Tensor[]")
 
 
-def recurrent(kind: str, x: Any, weights: Tensors, states: Tensors, reverse: bool) -> Tensors:
+def recurrent(kind: str, x: torch.Tensor, weights: Tensors, states: Tensors, reverse: bool) -> Tensors:
     """One direction of a layer over x [seq, batch, input]: all outputs [seq, batch, hidden], the last states [batch,
     hidden]; weights are w_ih, w_hh, and b_ih, b_hh where there are biases."""
     given = [s.unsqueeze(0) for s in states]
@@ -35,7 +35,7 @@ def recurrent(kind: str, x: Any, weights: Tensors, states: Tensors, reverse: boo
     return [y.flip(0) if reverse else y.clone(), *(s.squeeze(0).clone() for s in last)]
 
 
-def recurrent_backward(kind: str, grads: Tensors, x: Any, weights: Tensors, states: Tensors, y: Any,
+def recurrent_backward(kind: str, grads: Tensors, x: torch.Tensor, weights: Tensors, states: Tensors, y: torch.Tensor,
                        reverse: bool) -> Tensors:
     """The gradients of x, of each weight and of each state, from those of all that the layer gives."""
     with torch.enable_grad():
@@ -45,12 +45,12 @@ def recurrent_backward(kind: str, grads: Tensors, x: Any, weights: Tensors, stat
     return list(torch.autograd.grad(made, leaves, grads))
 
 
-def _shapes(kind: str, x: Any, weights: Tensors, states: Tensors, reverse: bool) -> Tensors:
+def _shapes(kind: str, x: torch.Tensor, weights: Tensors, states: Tensors, reverse: bool) -> Tensors:
     hidden = weights[1].shape[1]
     return [x.new_empty((x.shape[0], x.shape[1], hidden)), *(x.new_empty((x.shape[1], hidden)) for _ in states)]
 
 
-def _gradient_shapes(kind: str, grads: Tensors, x: Any, weights: Tensors, states: Tensors, y: Any,
+def _gradient_shapes(kind: str, grads: Tensors, x: torch.Tensor, weights: Tensors, states: Tensors, y: torch.Tensor,
                      reverse: bool) -> Tensors:
     return [t.new_empty(t.shape) for t in (x, *weights, *states)]
 
@@ -65,7 +65,7 @@ class _Layer(torch.autograd.Function):
     """``xcc.recurrent`` with its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, kind: str, reverse: bool, count: int, x: Any, *others: Any) -> Any:
+    def forward(ctx: Any, kind: str, reverse: bool, count: int, x: torch.Tensor, *others: Any) -> Any:
         weights, states = list(others[:count]), list(others[count:])
         made = torch.ops.xcc.recurrent(kind, x, weights, states, reverse)
         ctx.form = kind, reverse, count
@@ -83,8 +83,8 @@ class _Layer(torch.autograd.Function):
 _applied: Any = _Layer.apply
 
 
-def _stack(kind: str, x: Any, states: Sequence[Tensors], params: Tensors, biases: bool, layers: int, dropout: float,
-           train: bool, both: bool, batch_first: bool) -> Any:
+def _stack(kind: str, x: torch.Tensor, states: Sequence[Tensors], params: Tensors, biases: bool, layers: int,
+           dropout: float, train: bool, both: bool, batch_first: bool) -> Any:
     """All layers: the last one's outputs, and the last states of all."""
     each, dirs = 4 if biases else 2, 2 if both else 1
     last: list[Tensors] = [[] for _ in states]
@@ -140,7 +140,7 @@ def _install() -> None:
 
 
 def _ruled(kind: str, own: Callable[..., Any]) -> Callable[..., Any]:
-    def rule(x: Any, states: Any, params: Any, biases: bool, *rest: Any) -> Any:
+    def rule(x: torch.Tensor, states: Any, params: Any, biases: bool, *rest: Any) -> Any:
         given = list(states) if kind == "lstm" else [states]
         projected = len(given) > 1 and given[0].shape[2] != given[1].shape[2]
         if not traced_whole() or projected:

@@ -19,7 +19,7 @@ __all__ = ["with_one_name_each"]
 HELD = (InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
-def with_one_name_each(program: Any) -> Any:
+def with_one_name_each(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """`program` with each buffer and constant under one name, constants as buffers; itself where it is so already."""
     specs = program.graph_signature.input_specs
     first: dict[Any, Any] = {}
@@ -43,7 +43,7 @@ def with_one_name_each(program: Any) -> Any:
     return program._update(module, signature)
 
 
-def _tensor(program: Any, target: str) -> torch.Tensor:
+def _tensor(program: torch.export.ExportedProgram, target: str) -> torch.Tensor:
     found = program.state_dict.get(target)
     return program.constants[target] if found is None else found
 

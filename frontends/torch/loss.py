@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, count, element, rank_of, scalar, squeeze, unsqueeze
 from xcc.frontends.shared.losses import picked_loss, total, weight_sum
@@ -13,7 +12,7 @@ from xcc.frontends.torch.registry import aten
 NONE, MEAN, SUM = 0, 1, 2
 
 
-def reduced(cx: Context, loss: Any) -> Any:
+def reduced(cx: Context, loss: Value) -> Value:
     """The loss by the node's reduction."""
     kind = int(cx["reduction"])
     if kind == NONE:
@@ -23,7 +22,7 @@ def reduced(cx: Context, loss: Any) -> Any:
 
 
 @aten("nll_loss_forward", "nll_loss2d_forward")
-def nll_loss(cx: Context) -> Any:
+def nll_loss(cx: Context) -> tuple[Value, Value]:
     """-weight[target] * self[target], and the sum of the weights: of all that are not `ignore_index`."""
     x, target, weight = cx.tensor("self"), convert(cx.tensor("target"), "i64"), cx.optional("weight")
     alone = rank_of(x) == 1
@@ -38,7 +37,7 @@ def nll_loss(cx: Context) -> Any:
 
 
 @aten("mse_loss", "smooth_l1_loss", "huber_loss")
-def distance_loss(cx: Context) -> Any:
+def distance_loss(cx: Context) -> Value:
     """Of the difference d: d^2, and two that are square near 0 and straight outside."""
     a, b = cx.operands("self", "target", dtype=cx.out().dtype)
     op = cx.node.op.split(".")[1]
@@ -56,7 +55,7 @@ def distance_loss(cx: Context) -> Any:
 
 
 @aten("binary_cross_entropy")
-def binary_cross_entropy(cx: Context) -> Any:
+def binary_cross_entropy(cx: Context) -> Value:
     """-weight * (t log p + (1 - t) log(1 - p)), logarithms -100 at least."""
     p, t = cx.tensor("self"), cx.tensor("target")
     least = scalar(-100, p)
@@ -67,7 +66,7 @@ def binary_cross_entropy(cx: Context) -> Any:
 
 
 @aten("binary_cross_entropy_with_logits")
-def binary_cross_entropy_with_logits(cx: Context) -> Any:
+def binary_cross_entropy_with_logits(cx: Context) -> Value:
     """weight * ((1 - t) x + (1 + (pos_weight - 1) t) * softplus(-x))."""
     x, t = cx.tensor("self"), cx.tensor("target")
     one = scalar(1, x)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, scalar, unsqueeze
 from xcc.frontends.torch.context import Context
@@ -12,13 +11,13 @@ from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
 
 
-def _rows(x: Any) -> Any:
+def _rows(x: Value) -> Value:
     """The scores as [samples, classes]."""
     shape = xt.shape_of(x)
     return x if len(shape) == 2 else xt.reshape(x, shape=(1, shape[0] if shape else 1))
 
 
-def _each_grad(cx: Context, rows: Dim, classes: Dim) -> Any:
+def _each_grad(cx: Context, rows: Dim, classes: Dim) -> Value:
     """By what the derivative of each sample's sum over classes is multiplied, [samples, 1]."""
     grad = cx.tensor("grad_output")
     each = xt.reshape(grad, shape=(rows if cx["reduction"] == NONE else 1, 1))
@@ -27,7 +26,7 @@ def _each_grad(cx: Context, rows: Dim, classes: Dim) -> Any:
 
 
 @aten("multi_margin_loss_backward")
-def multi_margin_loss_backward(cx: Context) -> Any:
+def multi_margin_loss_backward(cx: Context) -> Value:
     """The loss is the mean over classes of max(0, margin - x[target] + x[i])^p, of all but the target, times its
     weight: each score that is too high has the slope, and the target what takes all of these back."""
     x = _rows(cx.tensor("self"))
@@ -46,7 +45,7 @@ def multi_margin_loss_backward(cx: Context) -> Any:
 
 
 @aten("multilabel_margin_loss_backward")
-def multilabel_margin_loss_backward(cx: Context) -> Any:
+def multilabel_margin_loss_backward(cx: Context) -> Value:
     """The loss is the mean over classes of max(0, 1 - x[t] + x[i]) of all targets t, which end at -1, and classes i
     that are none: each pair that counts gives its sample's gradient to the class, and takes it from the target."""
     x, target = _rows(cx.tensor("self")), _rows(convert(cx.tensor("target"), "i64"))

@@ -7,14 +7,12 @@ of the mask, which is one more expression.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 __all__ = ["lay_out_masks"]
 
 
-def lay_out_masks(module: Any) -> None:
+def lay_out_masks(module: torch.fx.GraphModule) -> None:
     """Puts ``contiguous()`` ahead of masks whose last dim is stretched, in the graph that a backend is given."""
     changed = False
     for node in list(module.graph.nodes):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW
 from xcc.frontends.shared.einsum import einsum
@@ -15,14 +14,14 @@ from xcc.frontends.torch.registry import aten
 
 
 @aten("mm", "bmm", "matmul", "mv", "dot")
-def product(cx: Context) -> Any:
+def product(cx: Context) -> Value:
     """numpy's matmul of self and the other operand."""
     right = next(name for name in ("mat2", "other", "vec", "tensor") if name in cx.args)
     return matmul(cx.tensor("self"), cx.tensor(right))
 
 
 @aten("_trilinear")
-def trilinear(cx: Context) -> Any:
+def trilinear(cx: Context) -> Value:
     """The product of three tensors, each of which has all dims but those of its `expand`, summed over `sumdim`."""
     values = [cx.tensor(f"i{n}") for n in (1, 2, 3)]
     left_out = [cx.axes(f"expand{n}", rank_of(v) + len(cx[f"expand{n}"])) if cx[f"expand{n}"] else ()
@@ -33,7 +32,7 @@ def trilinear(cx: Context) -> Any:
 
 
 @aten("linear")
-def linear(cx: Context) -> Any:
+def linear(cx: Context) -> Value:
     """input @ weight.T + bias, of narrow floats rounded once."""
     x, w, bias = cx.tensor("input"), cx.tensor("weight"), cx.optional("bias")
     kind = element(x) if bias is None else accumulated(element(x))
@@ -47,7 +46,7 @@ def accumulated(kind: str) -> str:
 
 
 @aten("addmm", "addbmm", "baddbmm", "addmv", "addr")
-def add_product(cx: Context) -> Any:
+def add_product(cx: Context) -> Value:
     """beta * self + alpha * product; with beta 0 self is not read. addbmm sums over the batch, addr is of vectors."""
     op = cx.node.op.split(".")[1]
     names = {"addmm": ("mat1", "mat2"), "addmv": ("mat", "vec"), "addr": ("vec1", "vec2")}.get(op, ("batch1", "batch2"))
@@ -65,7 +64,7 @@ def add_product(cx: Context) -> Any:
     return convert(_scaled_sum(cx, out), kind)
 
 
-def _scaled_sum(cx: Context, out: Any) -> Any:
+def _scaled_sum(cx: Context, out: Value) -> Value:
     kind = element(out)
     alpha, beta = cx.get("alpha", 1), cx.get("beta", 1)
     if alpha != 1:
@@ -79,6 +78,6 @@ def _scaled_sum(cx: Context, out: Any) -> Any:
 
 
 @aten("einsum")
-def einsum_(cx: Context) -> Any:
+def einsum_(cx: Context) -> Value:
     """The Einstein sum of the tensors, from the left to the right."""
     return einsum(cx["equation"], cx.tensors("tensors"))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, count, element, full, rank_of, scalar
 from xcc.frontends.shared.norms import affine_by_channel, inverse_deviation, moments
@@ -13,7 +12,7 @@ from xcc.frontends.torch.registry import aten
 
 
 @aten("softmax.int", "_softmax", "log_softmax.int", "_log_softmax", "_safe_softmax", "special_softmax")
-def softmax(cx: Context) -> Any:
+def softmax(cx: Context) -> Value:
     """Computed in the result's type: in f32 where f16 gives f32."""
     x = convert(cx.tensor("self"), cx.out().dtype)
     op = cx.node.op.split(".")[1]
@@ -23,7 +22,7 @@ def softmax(cx: Context) -> Any:
     return _softmax_of(op, x, cx.axis())
 
 
-def _softmax_of(op: str, x: Any, axis: int) -> Any:
+def _softmax_of(op: str, x: Value, axis: int) -> Value:
     if "log" in op:
         return xt.log_softmax(x, axis=axis)
     out = xt.softmax(x, axis=axis)
@@ -33,10 +32,11 @@ def _softmax_of(op: str, x: Any, axis: int) -> Any:
     return xt.select(hidden, scalar(0, x), out)
 
 
-def _operands(cx: Context, like: Any) -> tuple[Any, Any]:
+def _operands(cx: Context, like: Value) -> tuple[Value | None, Value | None]:
     """weight and bias in the type of `like`, None where they are left out."""
-    return tuple(None if cx.args.get(n) is None else convert(cx.tensor(n), element(like))  # type: ignore[return-value]
-                 for n in ("weight", "bias"))
+    weight, bias = cx.optional("weight"), cx.optional("bias")
+    kind = element(like)
+    return None if weight is None else convert(weight, kind), None if bias is None else convert(bias, kind)
 
 
 def normal_axes(cx: Context) -> tuple[int, ...]:
@@ -46,7 +46,7 @@ def normal_axes(cx: Context) -> tuple[int, ...]:
 
 
 @aten("layer_norm", "native_layer_norm")
-def layer_norm(cx: Context) -> Any:
+def layer_norm(cx: Context) -> Value | tuple[Value | None, ...]:
     """out, mean, 1 / deviation; the statistics have dims of 1."""
     x, axes, eps = cx.tensor("input"), normal_axes(cx), float(cx["eps"])
     out = xt.layer_norm(x, *_operands(cx, x), axes=axes, eps=eps)
@@ -56,7 +56,7 @@ def layer_norm(cx: Context) -> Any:
     return out, center, inverse
 
 
-def _statistics(cx: Context, x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
+def _statistics(cx: Context, x: Value, axes: tuple[int, ...], eps: float) -> tuple[Value, Value] | tuple[None, None]:
     """Mean and 1 / deviation as results 1 and 2; None where nothing reads them."""
     if not cx.wants(1) and not cx.wants(2):
         return None, None
@@ -67,7 +67,7 @@ def _statistics(cx: Context, x: Any, axes: tuple[int, ...], eps: float) -> tuple
 
 
 @aten("rms_norm", "_fused_rms_norm")
-def rms_norm(cx: Context) -> Any:
+def rms_norm(cx: Context) -> Value | tuple[Value, Value]:
     """out, 1 / root mean square; without eps it is the distance of 1 to the next f32 (f64)."""
     x, axes = cx.tensor("input"), normal_axes(cx)
     eps = cx.get("eps", 2.0**-52 if element(x) == "f64" else 2.0**-23)
@@ -81,26 +81,24 @@ def rms_norm(cx: Context) -> Any:
 
 
 @aten("group_norm")
-def group_norm(cx: Context) -> Any:
+def group_norm(cx: Context) -> Value:
     x = cx.tensor("input")
     return xt.group_norm(x, *_operands(cx, x), groups=int(cx["num_groups"]), eps=float(cx["eps"]))
 
 
 @aten("native_group_norm")
-def native_group_norm(cx: Context) -> Any:
+def native_group_norm(cx: Context) -> tuple[Value | None, ...]:
     """out, mean, 1 / deviation [N, groups]."""
     x, groups, eps = cx.tensor("input"), int(cx["group"]), float(cx["eps"])
     out = xt.group_norm(x, *_operands(cx, x), groups=groups, eps=eps)
-    if not cx.wants(1) and not cx.wants(2):
-        return out, None, None
     shape = xt.shape_of(x)
     flat = xt.reshape(x, shape=(shape[0], groups, symbolic.floordiv(symbolic.product(shape[1:]), groups)))
-    center, inverse = _statistics(cx, flat, (2,), eps)
-    return out, *(xt.reshape(v, shape=(shape[0], groups)) for v in (center, inverse))
+    return out, *(None if v is None else xt.reshape(v, shape=(shape[0], groups))
+                  for v in _statistics(cx, flat, (2,), eps))
 
 
 @aten("_native_batch_norm_legit_no_training", "_batch_norm_no_update")
-def batch_norm_inference(cx: Context) -> Any:
+def batch_norm_inference(cx: Context) -> tuple[Value, ...]:
     """By the running statistics; what training would save is empty."""
     x, center, variance = cx.tensor("input"), cx.tensor("running_mean"), cx.tensor("running_var")
     inverse = inverse_deviation(variance, float(cx["eps"]))
@@ -110,7 +108,7 @@ def batch_norm_inference(cx: Context) -> Any:
 
 @aten("native_batch_norm", "_native_batch_norm_legit.no_stats", "_native_batch_norm_legit_functional",
       "_native_batch_norm_legit", "_batch_norm_with_update_functional", "_batch_norm_with_update")
-def batch_norm(cx: Context) -> Any:
+def batch_norm(cx: Context) -> tuple[Value | None, ...]:
     """out, mean, 1 / deviation, a reserve where the op has one, and the new running statistics."""
     if not cx.get("training", True):
         return *batch_norm_inference(cx), *(cx.optional(n) for n in ("running_mean", "running_var"))
@@ -129,7 +127,7 @@ def batch_norm(cx: Context) -> Any:
     return out, *saved, _running(cx, first, "running_mean", center), _running(cx, first + 1, "running_var", unbiased)
 
 
-def _saved(cx: Context, center: Any, inverse: Any) -> list[Any]:
+def _saved(cx: Context, center: Value, inverse: Value) -> list[Value]:
     """Results from 1 on that backward reads: mean, 1 / deviation, a reserve; those without elements are empty."""
     op = cx.node.op.split(".")[1]
     made = [center, inverse]
@@ -143,7 +141,7 @@ def _saved(cx: Context, center: Any, inverse: Any) -> list[Any]:
     return out
 
 
-def _running(cx: Context, n: int, name: str, now: Any) -> Any:
+def _running(cx: Context, n: int, name: str, now: Value) -> Value:
     """Result `n`: (1 - momentum) * old + momentum * now, rounded once."""
     old, momentum = convert(cx.tensor(name), element(now)), float(cx["momentum"])
     new = xt.add(xt.mul(old, scalar(1 - momentum, old)), xt.mul(now, scalar(momentum, old)))

@@ -23,6 +23,7 @@ from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 from torch._subclasses import fake_impls
 from torch.fx.experimental import _config as sizes
 from torch.fx.experimental import symbolic_shapes
+from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from xcc.frontends.torch.branches import merge_branches_of_nothing
@@ -210,7 +211,7 @@ class _Users:
         return evaluate
 
     def not_asked(self, function: Any) -> Any:
-        def evaluate(env: Any, node: Any, *args: Any, **kwargs: Any) -> Any:
+        def evaluate(env: ShapeEnv, node: SymNode, *args: Any, **kwargs: Any) -> Any:
             if not sizes.backed_size_oblivious:
                 return function(env, node, *args, **kwargs)
             _settle(env, node)
@@ -248,21 +249,21 @@ def guarded(condition: Any) -> bool:
         return bool(condition)
 
 
-def _is_for_a_rest(node: Any) -> bool:
+def _is_for_a_rest(node: SymNode) -> bool:
     """Whether a number of the user's that is no size is -1, which in a shape stands for what the others leave."""
-    expr = node.expr
-    return isinstance(expr, sympy.Eq) and sympy.S.NegativeOne in expr.args \
-        and not any(is_size(node.shape_env, s) for s in expr.free_symbols)
+    expr, env = node.expr, node.shape_env
+    return env is not None and isinstance(expr, sympy.Eq) and sympy.S.NegativeOne in expr.args \
+        and not any(is_size(env, s) for s in expr.free_symbols)
 
 
-def _settle(env: Any, node: Any) -> None:
+def _settle(env: ShapeEnv, node: SymNode) -> None:
     """A size that is guarded to be 0 or 1 is that number from here on: torch puts no number below 2 in the place of one
     that is as any other."""
     if node.hint is True and isinstance(node.expr, sympy.Eq) and not env._suppress_guards_tls():
         env.size_like.difference_update(node.expr.args)
 
 
-def _is_of_ones(env: Any, node: Any) -> bool:
+def _is_of_ones(env: ShapeEnv, node: SymNode) -> bool:
     expr = node.expr
     return isinstance(expr, sympy.core.relational.Relational) and isinstance(node.hint, bool) \
         and is_of_ones(expr if node.hint else expr.negated) and all(is_size(env, s) for s in expr.free_symbols)

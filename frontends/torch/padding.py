@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.frontends.shared.helpers import element, full, slice_axis
@@ -25,12 +26,12 @@ def _sides(cx: Context, pads: Shape) -> tuple[Shape, Shape]:
 
 
 @aten("constant_pad_nd")
-def constant_pad(cx: Context) -> Any:
+def constant_pad(cx: Context) -> Value:
     return _constant(cx, *_sides(cx, cx.dims("pad")), cx.get("value", 0))
 
 
 @aten("pad")
-def pad(cx: Context) -> Any:
+def pad(cx: Context) -> Value:
     """Padding of any mode."""
     low, high = _sides(cx, cx.dims("pad"))
     if cx["mode"] == "constant":
@@ -39,12 +40,12 @@ def pad(cx: Context) -> Any:
 
 
 @aten(*(f"reflection_pad{n}d" for n in (1, 2, 3)), *(f"replication_pad{n}d" for n in (1, 2, 3)))
-def border_pad(cx: Context) -> Any:
+def border_pad(cx: Context) -> Value:
     low, high = _sides(cx, cx.dims("padding"))
     return _sampled(cx.tensor("self"), low, high, "reflect" if "reflection" in cx.node.op else "edge")
 
 
-def _constant(cx: Context, low: Shape, high: Shape, value: Any) -> Any:
+def _constant(cx: Context, low: Shape, high: Shape, value: Any) -> Value:
     x = cx.tensor("self")
     if all(d == 0 for d in (*low, *high)):
         return x
@@ -56,7 +57,7 @@ def _constant(cx: Context, low: Shape, high: Shape, value: Any) -> Any:
     return xt.select(inside, xt.pad(x, low=low, high=high), cx.value_of(value, kind))
 
 
-def _sampled(x: Any, low: Shape, high: Shape, mode: str) -> Any:
+def _sampled(x: Value, low: Shape, high: Shape, mode: str) -> Value:
     """Padding by elements of x; crops first: what is cut off is not read."""
     shape = xt.shape_of(x)
     for axis, (before, after) in enumerate(zip(low, high, strict=True)):

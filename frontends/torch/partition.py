@@ -52,7 +52,7 @@ def supported_ops() -> frozenset[str]:
     return ops
 
 
-def partitioned(module: Any, together: bool = True) -> tuple[Any, list[str]]:
+def partitioned(module: torch.fx.GraphModule, together: bool = True) -> tuple[Any, list[str]]:
     """`module` with its parts as submodules ``xcc_part_N``, and which ops xcc cannot compile: ``FILE:LINE: OP`` each.
     None, where all of it can be compiled.
 
@@ -82,7 +82,7 @@ class Place:
     device: torch.device
 
 
-def place_of(module: Any) -> Place:
+def place_of(module: torch.fx.GraphModule) -> Place:
     """Where the graph's tensors are; UserError where xcc has no target for that, or where they are on several devices.
     A graph for a GPU may be given tensors on the host and have some meanwhile, but not return one."""
     devices = {v.device for n in module.graph.nodes for v in _leaves(n.meta.get("val"))
@@ -117,24 +117,24 @@ class _Supported(OperatorSupportBase):
     def __init__(self, together: bool) -> None:
         self.together = together
 
-    def is_node_supported(self, _modules: Mapping[str, Any], node: Any) -> bool:
+    def is_node_supported(self, _modules: Mapping[str, Any], node: torch.fx.Node) -> bool:
         """Whether xcc compiles it; the graphs that an op takes go where the op goes."""
         if node.op == "get_attr":
             return body_of(node) is not None and all(map(self, node.users))
         return node.op == "call_function" and self(node)
 
-    def __call__(self, node: Any) -> bool:
+    def __call__(self, node: torch.fx.Node) -> bool:
         if is_collective(node) and not (self.together and is_compiled(node)):
             return False
         return _supported(node)
 
 
-def _is_write(node: Any) -> bool:
+def _is_write(node: torch.fx.Node) -> bool:
     """The last write into an input, which a graph that is compiled as a whole does in place."""
     return str(node.target) == "aten.copy_.default"
 
 
-def _strange(node: Any) -> set[str]:
+def _strange(node: torch.fx.Node) -> set[str]:
     """What xcc has not of the tensors that the node takes and gives: element types (complex), layouts (sparse)."""
     values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
     tensors = [t for t in _pytree.tree_leaves(values) if isinstance(t, torch.Tensor)]
@@ -142,7 +142,7 @@ def _strange(node: Any) -> set[str]:
             for what, known in ((t.dtype, t.dtype in NAMES), (t.layout, t.layout == torch.strided)) if not known}
 
 
-def _supported(node: Any) -> bool:
+def _supported(node: torch.fx.Node) -> bool:
     if _strange(node):
         return False
     draw = draw_of(node)
@@ -156,17 +156,17 @@ def _supported(node: Any) -> bool:
     return node.target is operator.getitem or _is_size(node) or _is_number(node)
 
 
-def _missing_inside(node: Any) -> list[Any]:
+def _missing_inside(node: torch.fx.Node) -> list[Any]:
     """The ops in the graphs that `node` takes that xcc cannot compile."""
     bodies = filter(None, map(body_of, node.all_input_nodes))
     return [n for body in bodies for n in body.graph.nodes if n.op == "call_function" and not _supported(n)]
 
 
-def _is_size(node: Any) -> bool:
+def _is_size(node: torch.fx.Node) -> bool:
     """A Python number that the sizes decide."""
     return isinstance(node.meta.get("val"), torch.SymInt | int)
 
 
-def _is_number(node: Any) -> bool:
+def _is_number(node: torch.fx.Node) -> bool:
     """Python's own arithmetic of numbers that are known when the model runs."""
     return function_name(node.target) in supported_ops()

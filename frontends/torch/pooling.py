@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import dim_scalar, rank_of, scalar, squeeze, unsqueeze
 from xcc.frontends.shared.pooling import average, pool
@@ -13,7 +12,7 @@ from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 
 
-def batched(x: Any, spatial: int) -> tuple[Any, bool]:
+def batched(x: Value, spatial: int) -> tuple[Value, bool]:
     """`x` with a batch dim, and whether it had none."""
     alone = rank_of(x) == spatial + 1
     return (unsqueeze(x, [0]) if alone else x), alone
@@ -37,7 +36,7 @@ def spatial_dims(cx: Context) -> int:
 
 
 @aten("max_pool1d", "max_pool2d", "max_pool3d")
-def max_pool(cx: Context) -> Any:
+def max_pool(cx: Context) -> Value:
     x, alone = batched(cx.tensor("self"), spatial_dims(cx))
     w, high = window_of(cx, tuple(xt.shape_of(x)[2:]))
     out = pool(x, "max", w, high)
@@ -45,7 +44,7 @@ def max_pool(cx: Context) -> Any:
 
 
 @aten("max_pool2d_with_indices", "max_pool3d_with_indices", "max_pool1d_with_indices")
-def max_pool_with_indices(cx: Context) -> Any:
+def max_pool_with_indices(cx: Context) -> Value | tuple[Value, ...]:
     """The largest elements, and their positions in the plane (row-major)."""
     if not cx.wants(1):
         return max_pool(cx)
@@ -60,7 +59,7 @@ def max_pool_with_indices(cx: Context) -> Any:
 
 
 @aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
-def avg_pool(cx: Context) -> Any:
+def avg_pool(cx: Context) -> Value:
     x, alone = batched(cx.tensor("self"), spatial_dims(cx))
     w, high = window_of(cx, tuple(xt.shape_of(x)[2:]))
     divisor = cx.get("divisor_override")

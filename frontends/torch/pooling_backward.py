@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import element, full, rank_of, scalar, squeeze
 from xcc.frontends.shared.pooling import pool, window_count
@@ -17,7 +16,7 @@ from xcc.frontends.torch.registry import aten
 
 @aten("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "adaptive_max_pool2d_backward",
       "adaptive_max_pool3d_backward", "fractional_max_pool2d_backward", "fractional_max_pool3d_backward")
-def max_pool_backward(cx: Context) -> Any:
+def max_pool_backward(cx: Context) -> Value:
     """Each gradient is added where its maximum was: positions in the plane."""
     grad, shape, n = cx.tensor("grad_output"), cx.shape("self"), spatial_dims(cx)
     first = len(shape) - n
@@ -29,7 +28,7 @@ def max_pool_backward(cx: Context) -> Any:
 
 
 @aten("avg_pool2d_backward", "avg_pool3d_backward")
-def avg_pool_backward(cx: Context) -> Any:
+def avg_pool_backward(cx: Context) -> Value:
     """Each gradient, divided by its window's count, is added to all of the window: sums over the gradients spread."""
     n = spatial_dims(cx)
     x, alone = batched(cx.tensor("self"), n)
@@ -49,7 +48,7 @@ def avg_pool_backward(cx: Context) -> Any:
 
 
 @aten("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
-def adaptive_avg_pool_backward(cx: Context) -> Any:
+def adaptive_avg_pool_backward(cx: Context) -> Value:
     """The windows that an element is in are those of a pool the other way, from the windows to the elements."""
     grad, shape = cx.tensor("grad_output"), cx.shape("self")
     rank = rank_of(grad)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import log1p, pi
-from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, element, rank_of, scalar
 from xcc.frontends.torch.context import Context, Shape
@@ -16,18 +16,18 @@ WIDE = "f32"     # numbers are drawn in it
 LEAST = 2.0**-24      # the distance of two numbers that are drawn
 
 
-def uniform(cx: Context, shape: Shape, low: float = 0.0, high: float = 1.0) -> Any:
+def uniform(cx: Context, shape: Shape, low: float = 0.0, high: float = 1.0) -> Value:
     """f32 in [low, high)."""
     return xt.random_uniform(*cx.random_words(), shape=shape, low=low, high=high, dtype=WIDE)
 
 
-def normal(cx: Context, shape: Shape) -> Any:
+def normal(cx: Context, shape: Shape) -> Value:
     """f32 of mean 0 and deviation 1."""
     return xt.random_normal(*cx.random_words(), shape=shape, dtype=WIDE)
 
 
-def _drawn(draw: Callable[[Context, Shape], Any]) -> Callable[[Context], Any]:
-    def converted(cx: Context) -> Any:
+def _drawn(draw: Callable[[Context, Shape], Value]) -> Callable[[Context], Value]:
+    def converted(cx: Context) -> Value:
         return convert(draw(cx, cx.out().shape), cx.out().dtype)
 
     return converted
@@ -38,13 +38,13 @@ aten("randn", "randn_like")(_drawn(normal))
 
 
 @aten("uniform", "uniform_")
-def uniform_between(cx: Context) -> Any:
+def uniform_between(cx: Context) -> Value:
     low, high = float(cx.get("from", 0)), float(cx.get("to", 1))
     return convert(uniform(cx, cx.out().shape, low, high), cx.out().dtype)
 
 
 @aten("normal_functional", "normal.float_float", "normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
-def normal_around(cx: Context) -> Any:
+def normal_around(cx: Context) -> Value:
     """mean + std * a normal number."""
     shape = cx.out().shape
     mean, deviation = (cx.value_of(cx.get(name, value), WIDE) for name, value in (("mean", 0.0), ("std", 1.0)))
@@ -52,21 +52,21 @@ def normal_around(cx: Context) -> Any:
 
 
 @aten("exponential")
-def exponential(cx: Context) -> Any:
+def exponential(cx: Context) -> Value:
     """-log(1 - u) / lambd."""
     noise = xt.neg(xt.log(xt.sub(xt.scalar(1.0, WIDE), uniform(cx, cx.out().shape))))
     return convert(xt.div(noise, cx.value_of(float(cx.get("lambd", 1)), WIDE)), cx.out().dtype)
 
 
 @aten("log_normal")
-def log_normal(cx: Context) -> Any:
+def log_normal(cx: Context) -> Value:
     """exp(mean + std * a normal number)."""
     mean, deviation = (xt.scalar(float(cx.get(name, value)), WIDE) for name, value in (("mean", 1.0), ("std", 2.0)))
     return convert(xt.exp(xt.add(mean, xt.mul(deviation, normal(cx, cx.out().shape)))), cx.out().dtype)
 
 
 @aten("cauchy")
-def cauchy(cx: Context) -> Any:
+def cauchy(cx: Context) -> Value:
     """median + sigma * tan(pi * (u - 1/2))."""
     median, sigma = (xt.scalar(float(cx.get(name, value)), WIDE) for name, value in (("median", 0.0), ("sigma", 1.0)))
     angle = xt.mul(xt.scalar(pi, WIDE), uniform(cx, cx.out().shape, LEAST - 0.5, 0.5))
@@ -74,7 +74,7 @@ def cauchy(cx: Context) -> Any:
 
 
 @aten("geometric")
-def geometric(cx: Context) -> Any:
+def geometric(cx: Context) -> Value:
     """How many trials of chance p there are up to the first that succeeds: 1 and more."""
     p = float(cx["p"])
     u = uniform(cx, cx.out().shape, LEAST, 1.0)
@@ -83,7 +83,7 @@ def geometric(cx: Context) -> Any:
 
 
 @aten("randint", "randint.low", "randint_like", "randint_like.low_dtype")
-def randint(cx: Context) -> Any:
+def randint(cx: Context) -> Value:
     """Whole numbers from low up to, not including, high: drawn from 2^24 places, as far as they differ."""
     low, high = cx.get("low", 0), cx["high"]
     span = cx.value_of(high - low, WIDE)
@@ -93,31 +93,31 @@ def randint(cx: Context) -> Any:
 
 
 @aten("randperm")
-def randperm(cx: Context) -> Any:
+def randperm(cx: Context) -> Value:
     """0, 1, ... n - 1 in an order that random numbers are sorted by."""
     return convert(xt.sort(uniform(cx, cx.out().shape), axis=0)[1], cx.out().dtype)
 
 
 @aten("bernoulli", "bernoulli.p", "bernoulli.Tensor")
-def bernoulli(cx: Context) -> Any:
+def bernoulli(cx: Context) -> Value:
     """1 with the probability p, or that which each element gives."""
     chance = cx.value_of(cx["p"] if "p" in cx.args else cx["self"], WIDE)
     return convert(xt.compare(uniform(cx, cx.out().shape), chance, direction="lt"), cx.out().dtype)
 
 
-def survivors(words: tuple[Any, Any], shape: Shape, p: float) -> Any:
+def survivors(words: tuple[Value, Value], shape: Shape, p: float) -> Value:
     """i1: which elements a dropout of p leaves; the same ones for the same words (see :meth:`Context.random_words`)."""
     drawn = xt.random_uniform(*words, shape=shape, low=0.0, high=1.0, dtype=WIDE)
     return xt.compare(drawn, xt.scalar(p, WIDE), direction="ge")
 
 
-def dropped(x: Any, left: Any, p: float) -> Any:
+def dropped(x: Value, left: Value, p: float) -> Value:
     """x where `left`, larger by 1 / (1 - p), else 0."""
     return xt.select(left, xt.mul(x, scalar(1 / (1 - p) if p < 1 else 0.0, x)), scalar(0, x))
 
 
 @aten("native_dropout")
-def native_dropout(cx: Context) -> Any:
+def native_dropout(cx: Context) -> tuple[Value, Value]:
     """input without a share of p and the rest larger by 1 / (1 - p), and which are left; all without training."""
     x, p = cx.tensor("input"), float(cx["p"])
     shape = xt.shape_of(x)
@@ -128,7 +128,7 @@ def native_dropout(cx: Context) -> Any:
 
 
 @aten("rrelu_with_noise_functional")
-def rrelu(cx: Context) -> Any:
+def rrelu(cx: Context) -> tuple[Value, Value]:
     """self, times a number between lower and upper where it is not above 0; and that number, else 1."""
     x = cx.tensor("self")
     one = scalar(1, x)
@@ -140,7 +140,7 @@ def rrelu(cx: Context) -> Any:
 
 
 @aten("multinomial")
-def multinomial(cx: Context) -> Any:
+def multinomial(cx: Context) -> Value:
     """Places drawn with chances that the elements of a row are in proportion to, each once without replacement: those
     of the largest log(chance) + Gumbel's noise."""
     chance = convert(cx.tensor("self"), WIDE)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import full, slice_axis, split
 from xcc.frontends.torch.context import Context
@@ -24,12 +24,12 @@ _ORDERS = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu":
 class Layer:
     """The weights of one layer as xt's op takes them: [dirs, gates * hidden, ...]."""
 
-    w: Any
-    r: Any
-    b: Any
+    w: Value
+    r: Value
+    b: Value | None
 
 
-def _reordered(x: Any, order: Sequence[int]) -> Any:
+def _reordered(x: Value, order: Sequence[int]) -> Value:
     """The parts of dim 0 in another order."""
     if len(order) == 1:
         return x
@@ -37,7 +37,7 @@ def _reordered(x: Any, order: Sequence[int]) -> Any:
     return xt.concatenate(*(parts[i] for i in order), axis=0)
 
 
-def _stacked(values: Sequence[Any]) -> Any:
+def _stacked(values: Sequence[Value]) -> Value:
     """Values of one shape along a new first dim."""
     parts = [xt.reshape(v, shape=(1, *xt.shape_of(v))) for v in values]
     return parts[0] if len(parts) == 1 else xt.concatenate(*parts, axis=0)
@@ -58,9 +58,9 @@ def _layers(cx: Context, kind: str) -> list[Layer]:
     return out
 
 
-def _run(kind: str, layer: Layer, x: Any, states: Sequence[Any], direction: str) -> tuple[Any, ...]:
+def _run(kind: str, layer: Layer, x: Value, states: Sequence[Value], direction: str) -> tuple[Value, ...]:
     if kind == "lstm":
-        out: tuple[Any, ...] = xt.lstm(x, layer.w, layer.r, layer.b, None, *states, direction=direction)
+        out: tuple[Value, ...] = xt.lstm(x, layer.w, layer.r, layer.b, None, *states, direction=direction)
         return out
     if kind == "gru":
         out = xt.gru(x, layer.w, layer.r, layer.b, None, *states, direction=direction, linear_before_reset=1)
@@ -71,7 +71,7 @@ def _run(kind: str, layer: Layer, x: Any, states: Sequence[Any], direction: str)
     return out
 
 
-def _stack(cx: Context, x: Any, states: Sequence[Any]) -> tuple[Any, ...]:
+def _stack(cx: Context, x: Value, states: Sequence[Value]) -> tuple[Value, ...]:
     """All layers over x [seq, batch, input]: the last one's outputs [seq, batch, dirs * hidden], all last states.
 
     In training each layer but the first reads what dropout leaves.
@@ -79,7 +79,7 @@ def _stack(cx: Context, x: Any, states: Sequence[Any]) -> tuple[Any, ...]:
     p = float(cx.get("dropout", 0.0)) if cx["train"] else 0.0
     kind = cx.node.op.split(".")[1]
     dirs = 2 if cx["bidirectional"] else 1
-    last: list[list[Any]] = [[] for _ in states]
+    last: list[list[Value]] = [[] for _ in states]
     for n, layer in enumerate(_layers(cx, kind)):
         x = dropped(x, survivors(cx.random_words(), tuple(xt.shape_of(x)), p), p) if n and p else x
         own = [slice_axis(s, 0, n * dirs, (n + 1) * dirs) for s in states]
@@ -91,13 +91,13 @@ def _stack(cx: Context, x: Any, states: Sequence[Any]) -> tuple[Any, ...]:
     return x, *(p[0] if len(p) == 1 else xt.concatenate(*p, axis=0) for p in last)
 
 
-def _states(cx: Context) -> list[Any]:
+def _states(cx: Context) -> list[Value]:
     """h, and c of an LSTM: [layers * dirs, batch, hidden]."""
     return cx.tensors("hx") if isinstance(cx["hx"], tuple) else [cx.tensor("hx")]
 
 
 @aten("lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input")
-def recurrent(cx: Context) -> Any:
+def recurrent(cx: Context) -> tuple[Value, ...]:
     """output, h_n, and c_n of an LSTM."""
     x = cx.tensor("input")
     if not cx["batch_first"]:
@@ -107,7 +107,7 @@ def recurrent(cx: Context) -> Any:
 
 
 @aten("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell")
-def cell(cx: Context) -> Any:
+def cell(cx: Context) -> list[Value] | Value:
     """One step of one layer: h', and c' of an LSTM."""
     kind = cx.node.op.split(".")[1].removesuffix("_cell")
     order = _ORDERS[kind]
@@ -125,7 +125,7 @@ def cell(cx: Context) -> Any:
 
 
 @aten("recurrent.default", namespace="xcc")
-def one_direction(cx: Context) -> Any:
+def one_direction(cx: Context) -> list[Value]:
     """One direction of one layer (see :mod:`xcc.frontends.torch.layers`): output, h_n, and c_n of an LSTM."""
     kind = cx["kind"]
     weights = [_reordered(w, _ORDERS[kind]) for w in cx.tensors("weights")]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, count, element, scalar
 from xcc.frontends.torch.context import Context
@@ -17,7 +17,7 @@ from xcc.symbolic import Dim
 NARROW = ("f16", "bf16")
 
 
-def over(cx: Context, kind: str, x: Any, axes: tuple[int, ...], result: int = 0) -> Any:
+def over(cx: Context, kind: str, x: Value, axes: tuple[int, ...], result: int = 0) -> Value:
     """xt.reduce, with the dims that torch says the result has."""
     keep = len(cx.out(result).shape) == len(xt.shape_of(x)) and bool(axes)
     if element(x) == "i1":
@@ -26,17 +26,17 @@ def over(cx: Context, kind: str, x: Any, axes: tuple[int, ...], result: int = 0)
 
 
 @aten("sum", "sum.dim_IntList")
-def total(cx: Context) -> Any:
+def total(cx: Context) -> Value:
     return over(cx, "sum", cx.value_of(cx["self"], cx.out().dtype), cx.axes())
 
 
 @aten("prod", "prod.dim_int")
-def product(cx: Context) -> Any:
+def product(cx: Context) -> Value:
     return over(cx, "prod", cx.value_of(cx["self"], cx.out().dtype), cx.axes())
 
 
 @aten("mean", "mean.dim")
-def mean(cx: Context) -> Any:
+def mean(cx: Context) -> Value:
     """The sum, divided; of narrow floats in f32."""
     kind = cx.out().dtype
     wide = "f32" if kind in NARROW else kind
@@ -45,13 +45,13 @@ def mean(cx: Context) -> Any:
 
 
 @aten("amax", "amin", "max", "min")
-def extreme(cx: Context) -> Any:
+def extreme(cx: Context) -> Value:
     """The largest or smallest; NaN wins."""
     return over(cx, cx.node.op.split(".")[1][-3:], cx.tensor("self"), cx.axes())
 
 
 @aten("any", "any.dim", "any.dims", "all", "all.dim", "all.dims", "_is_any_true", "_is_all_true")
-def logical(cx: Context) -> Any:
+def logical(cx: Context) -> Value:
     """Whether any or all are not zero; no dims at all is none reduced."""
     x = truth(cx.tensor("self"))
     axes = () if cx.args.get("dim") == () else cx.axes()
@@ -60,7 +60,7 @@ def logical(cx: Context) -> Any:
 
 
 @aten("argmax", "argmin")
-def arg_extreme(cx: Context) -> Any:
+def arg_extreme(cx: Context) -> Value:
     """The place of the first largest or smallest; of flat self without a dim."""
     x = cx.tensor("self")
     if cx["dim"] is None or not cx.rank():
@@ -70,18 +70,18 @@ def arg_extreme(cx: Context) -> Any:
     return xt.reshape(_places(x, cx.node.op.split(".")[1], axis), shape=cx.out().shape)
 
 
-def count_of(x: Any) -> Dim:
+def count_of(x: Value) -> Dim:
     """The number of elements, a dim."""
     return symbolic.product(xt.shape_of(x))
 
 
-def _places(x: Any, kind: str, axis: int) -> Any:
+def _places(x: Value, kind: str, axis: int) -> Value:
     x = convert(x, "ui8") if element(x) == "i1" else x
     return xt.arg_reduce(x, kind=kind, axis=axis, keepdims=True)
 
 
 @aten("max.dim", "min.dim")
-def extreme_and_place(cx: Context) -> Any:
+def extreme_and_place(cx: Context) -> tuple[Value | None, ...]:
     """Values and indices."""
     x = cx.tensor("self")
     if not cx.rank():
@@ -93,7 +93,7 @@ def extreme_and_place(cx: Context) -> Any:
 
 @aten("var.correction", "var.dim", "var", "std.correction", "std.dim", "std", "var_mean.correction",
       "std_mean.correction")
-def variance(cx: Context) -> Any:
+def variance(cx: Context) -> list[Value]:
     """sum((x - mean)^2) / max(count - correction, 0); its root for std; with the mean after it for *_mean."""
     kind = cx.out().dtype
     wide = "f32" if kind in NARROW else kind
@@ -121,14 +121,14 @@ _RUNNING = {"cumsum": "sum", "cumprod": "prod", "logcumsumexp": "logsumexp", "_l
 
 
 @aten(*_RUNNING)
-def running(cx: Context) -> Any:
+def running(cx: Context) -> Value:
     """The reduction of all elements up to each along dim."""
     x = cx.value_of(cx["self"], cx.out().dtype)
     return xt.cumulative(x, kind=_RUNNING[cx.node.op.split(".")[1]], axis=cx.axis()) if cx.rank() else x
 
 
 @aten("cummax", "cummin")
-def running_extreme(cx: Context) -> Any:
+def running_extreme(cx: Context) -> tuple[Value, Value]:
     """The extreme of all elements up to each along dim, and the place of the last one that it equals."""
     x = cx.tensor("self")
     if not cx.rank():
@@ -144,17 +144,17 @@ def running_extreme(cx: Context) -> Any:
 
 
 @aten("linalg_vector_norm")
-def vector_norm(cx: Context) -> Any:
+def vector_norm(cx: Context) -> Value:
     """(sum |x|^ord)^(1/ord), in the result's type; of narrow floats in f32."""
     kind = cx.out().dtype
     x, axes = xt.abs(cx.value_of(cx["self"], "f32" if kind in NARROW else kind)), cx.axes()
     return convert(norm_over(x, axes, float(cx.get("ord", 2)), bool(cx["keepdim"])), kind)
 
 
-def norm_over(x: Any, axes: tuple[int, ...], order: float, keepdims: bool) -> Any:
+def norm_over(x: Value, axes: tuple[int, ...], order: float, keepdims: bool) -> Value:
     """The norm of magnitudes: the largest or smallest for an infinite order, how many are not 0 for order 0."""
 
-    def over_axes(kind: str, value: Any) -> Any:
+    def over_axes(kind: str, value: Value) -> Value:
         return xt.reduce(value, kind=kind, axes=axes, keepdims=keepdims)
 
     if order == 0:

@@ -7,11 +7,18 @@ imported at the first look-up.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
-Converter = Callable[[Any], Any]
+if TYPE_CHECKING:
+    from xcc._mlir import Value
+    from xcc.frontends.torch.context import Context
+    from xcc.symbolic import Dim
+
+Converter = Callable[["Context"], "Value | Sequence[Value | Dim | None] | None"]
+"""Gives a node's result or results, None for those that nothing reads."""
+C = TypeVar("C", bound=Converter)
 
 FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "collective", "control", "conv",
             "conv_backward", "distance", "draw_state", "elementwise", "embedding", "experts", "fractional",
@@ -22,10 +29,10 @@ FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_back
 _CONVERTERS: dict[str, Converter] = {}
 
 
-def aten(*names: str, namespace: str = "aten") -> Callable[[Converter], Converter]:
+def aten(*names: str, namespace: str = "aten") -> Callable[[C], C]:
     """Registers a converter for ops of `namespace`; a duplicate raises."""
 
-    def register(function: Converter) -> Converter:
+    def register(function: C) -> C:
         for name in names:
             full = f"{namespace}.{name}" if "." in name or namespace != "aten" else f"aten.{name}.default"
             if full in _CONVERTERS:

@@ -39,7 +39,7 @@ class Draw:
             return self.op(*given[0], **given[1])
 
 
-def draw_of(node: Any) -> Draw | None:
+def draw_of(node: torch.fx.Node) -> Draw | None:
     """The op that `node` runs with a state of random numbers saved or set; None for another node."""
     if not isinstance(node.target, torch._ops.HigherOrderOperator):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.torch.context import Context, Shape
 from xcc.frontends.torch.registry import aten
@@ -59,7 +60,7 @@ def options_of(cx: Context) -> dict[str, Any]:
     *(f"{name}{n}d" for n in (1, 2, 3) for name in ("upsample_nearest", "_upsample_nearest_exact")),
     "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d",
     "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")))
-def resize(cx: Context) -> Any:
+def resize(cx: Context) -> Value:
     """Nearest, linear and cubic, with antialiasing where the op's name ends in aa."""
     x, shape = cx.tensor("input" if "input" in cx.args else "self"), cx.out().shape
     return xt.resize_(x, shape=shape, scales=scales_of(cx, tuple(xt.shape_of(x)), shape), **options_of(cx))

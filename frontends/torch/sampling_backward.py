@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.context import Context
@@ -13,13 +12,13 @@ from xcc.frontends.torch.resize import options_of, scales_of
 from xcc.symbolic import Dim
 
 
-def identity(size: Dim, dtype: str) -> Any:
+def identity(size: Dim, dtype: str) -> Value:
     """The identity matrix."""
     row, column = (xt.iota(shape=(size, size), axis=a, dtype="i64") for a in (0, 1))
     return convert(xt.compare(row, column, direction="eq"), dtype)
 
 
-def transposed_product(grad: Any, axis: int, weights: Any) -> Any:
+def transposed_product(grad: Value, axis: int, weights: Value) -> Value:
     """`grad` with dim `axis` multiplied by weights [out, in] from the left: of size in."""
     rank = rank_of(grad)
     out = xt.dot_general(grad, weights, lhs_contract=(axis,), rhs_contract=(0,))
@@ -33,7 +32,7 @@ _RESIZES = tuple(f"{kind}_backward" for kind in (
 
 
 @aten(*_RESIZES)
-def resize_backward(cx: Context) -> Any:
+def resize_backward(cx: Context) -> Value:
     """The gradient of a resize, whose weights are the identity resized; of whole factors of nearest, sums."""
     grad, shape = cx.tensor("grad_output"), cx.dims("input_size")
     options, scales = options_of(cx), scales_of(cx, shape, tuple(xt.shape_of(grad)))
@@ -57,14 +56,14 @@ def _whole_factor(size: Dim, out: Dim, scale: float) -> int | None:
     return factor if factor > 0 and scale in (0.0, float(factor)) else None
 
 
-def _sums(grad: Any, axis: int, size: Dim, factor: int) -> Any:
+def _sums(grad: Value, axis: int, size: Dim, factor: int) -> Value:
     shape = xt.shape_of(grad)
     parts = xt.reshape(grad, shape=(*shape[:axis], size, factor, *shape[axis + 1:]))
     return xt.reduce(parts, kind="sum", axes=(axis + 1,))
 
 
 @aten("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward")
-def replication_pad_backward(cx: Context) -> Any:
+def replication_pad_backward(cx: Context) -> Value:
     """What was repeated at an edge is added to it; what was cut gets 0."""
     grad, shape, pads = cx.tensor("grad_output"), cx.shape("self"), cx.ints("padding")
     for i in range(len(pads) // 2):
@@ -78,7 +77,7 @@ def replication_pad_backward(cx: Context) -> Any:
 
 
 @aten("hardshrink_backward", "softshrink_backward")
-def shrink_backward(cx: Context) -> Any:
+def shrink_backward(cx: Context) -> Value:
     """The gradient outside of [-lambd, lambd]."""
     grad = cx.tensor("grad_out" if "grad_out" in cx.args else "grad_output")
     x = cx.tensor("self")
@@ -87,7 +86,7 @@ def shrink_backward(cx: Context) -> Any:
 
 
 @aten("_embedding_bag_backward", "_embedding_bag_dense_backward")
-def embedding_bag_backward(cx: Context) -> Any:
+def embedding_bag_backward(cx: Context) -> Value:
     """The bag's gradient added to each of its rows: times the row's weight, or divided by the bag's size; of the
     largest ones to theirs."""
     mode = int(cx["mode"])
@@ -111,7 +110,7 @@ def embedding_bag_backward(cx: Context) -> Any:
     return xt.scatter_nd(start, xt.reshape(indices, shape=(n, 1)), rows, reduction="add")
 
 
-def _largest_backward(cx: Context) -> Any:
+def _largest_backward(cx: Context) -> Value:
     grad = cx.tensor("grad")
     sizes = xt.reshape(cx.tensor("bag_size"), shape=(xt.shape_of(grad)[0], 1))
     kept = xt.select(xt.compare(sizes, scalar(0, sizes), direction="gt"), grad, scalar(0, grad))
@@ -120,7 +119,7 @@ def _largest_backward(cx: Context) -> Any:
 
 
 @aten("_embedding_bag_per_sample_weights_backward")
-def embedding_bag_weights_backward(cx: Context) -> Any:
+def embedding_bag_weights_backward(cx: Context) -> Value:
     """The product of each row and its bag's gradient."""
     grad, indices = cx.tensor("grad"), convert(cx.tensor("indices"), "i64")
     rows = xt.mul(xt.gather(cx.tensor("weight"), indices, axis=0),
@@ -129,7 +128,7 @@ def embedding_bag_weights_backward(cx: Context) -> Any:
     return xt.select(live_indices(cx, indices), out, scalar(0, out))
 
 
-def _bags_of(cx: Context, n: Dim) -> Any:
+def _bags_of(cx: Context, n: Dim) -> Value:
     """The bag of each of `n` indices; offsets may have one more, the end of the last bag."""
     offsets = convert(cx.tensor("offsets"), "i64")
     return bag_of_each(n, slice_axis(offsets, 0, 0, cx.shape("grad")[0]))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, element
 from xcc.frontends.torch.arithmetic import floor_divide
@@ -21,32 +21,32 @@ _FUNCTIONS = {"sqrt": "sqrt", "cos": "cos", "cosh": "cosh", "sin": "sin", "sinh"
 _ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "int": "trunc"}
 
 
-def _number(cx: Context, name: str) -> Any:
+def _number(cx: Context, name: str) -> Value:
     """An argument as an f64, i64 or i1 of rank 0."""
     value = cx[name]
     return cx.value_of(value, "f64" if isinstance(value, float) else None)
 
 
-def _pair(cx: Context, float_result: bool = False) -> list[Any]:
+def _pair(cx: Context, float_result: bool = False) -> list[Value]:
     values = [_number(cx, "arg0"), _number(cx, "arg1")]
     kind = "f64" if float_result else promote(*map(element, values))
     return [convert(v, kind) for v in values]
 
 
-def _arithmetic(name: str) -> Callable[[Context], Any]:
+def _arithmetic(name: str) -> Callable[[Context], Value]:
     wants_float = name in ("truediv", "pow")
     return lambda cx: getattr(xt, _ARITHMETIC[name])(*_pair(cx, wants_float))
 
 
-def _comparison(direction: str) -> Callable[[Context], Any]:
+def _comparison(direction: str) -> Callable[[Context], Value]:
     return lambda cx: xt.compare(*_pair(cx), direction=direction)
 
 
-def _function(builder: str) -> Callable[[Context], Any]:
+def _function(builder: str) -> Callable[[Context], Value]:
     return lambda cx: getattr(xt, builder)(convert(_number(cx, "arg0"), "f64"))
 
 
-def _rounded(builder: str) -> Callable[[Context], Any]:
+def _rounded(builder: str) -> Callable[[Context], Value]:
     return lambda cx: convert(getattr(xt, builder)(convert(_number(cx, "arg0"), "f64")), cx.out().dtype)
 
 
@@ -61,27 +61,27 @@ for _name, _builder in _ROUNDED.items():
 
 
 @aten("and", "or", namespace="scalar")
-def logical(cx: Context) -> Any:
+def logical(cx: Context) -> Value:
     return (xt.and_ if cx.node.op.endswith("and") else xt.or_)(*(truth(v) for v in _pair(cx)))
 
 
 @aten("not", namespace="scalar")
-def logical_not(cx: Context) -> Any:
+def logical_not(cx: Context) -> Value:
     return xt.not_(truth(_number(cx, "arg0")))
 
 
 @aten("ite", namespace="scalar")
-def choice(cx: Context) -> Any:
+def choice(cx: Context) -> Value:
     """arg1 where arg0, else arg2."""
     kind = cx.out().dtype
     return xt.select(truth(_number(cx, "arg0")), *(convert(_number(cx, name), kind) for name in ("arg1", "arg2")))
 
 
 @aten("float", namespace="scalar")
-def to_float(cx: Context) -> Any:
+def to_float(cx: Context) -> Value:
     return convert(_number(cx, "arg0"), "f64")
 
 
 @aten("floordiv", namespace="scalar")
-def quotient(cx: Context) -> Any:
+def quotient(cx: Context) -> Value:
     return floor_divide(*_pair(cx))

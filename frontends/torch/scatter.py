@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.reduce import neutral
 from xcc.frontends.shared.helpers import along, convert, element, full, rank_of, scalar
@@ -29,7 +28,7 @@ from xcc.symbolic import Dim
 _KINDS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
 
 
-def _operands(cx: Context) -> tuple[Any, Any, Any]:
+def _operands(cx: Context) -> tuple[Value, Value, Value]:
     """self, index, and the updates in the index's shape."""
     x, index = line(cx.tensor("self")), line(cx.tensor("index"))
     given = "src" if "src" in cx.args else "value"
@@ -42,7 +41,7 @@ def _operands(cx: Context) -> tuple[Any, Any, Any]:
     return x, index, updates
 
 
-def _scattered(x: Any, index: Any, updates: Any, axis: int, kind: str) -> Any:
+def _scattered(x: Value, index: Value, updates: Value, axis: int, kind: str) -> Value:
     """xt.scatter_elements; bools are combined as numbers are."""
     if element(x) == "i1" and kind != "none":
         out = _scattered(convert(x, "i32"), index, convert(updates, "i32"), axis, kind)
@@ -50,12 +49,12 @@ def _scattered(x: Any, index: Any, updates: Any, axis: int, kind: str) -> Any:
     return xt.scatter_elements(x, index, updates, axis=axis, reduction=kind)
 
 
-def _nothing(index: Any) -> bool:
+def _nothing(index: Value) -> bool:
     return symbolic.product(xt.shape_of(index)) == 0
 
 
 @aten("scatter.src", "scatter.value", "scatter.reduce", "scatter.value_reduce", "scatter_add")
-def scatter(cx: Context) -> Any:
+def scatter(cx: Context) -> Value:
     """self with src (or a value) stored or combined at index along dim."""
     x, index, updates = _operands(cx)
     if _nothing(index):
@@ -65,7 +64,7 @@ def scatter(cx: Context) -> Any:
 
 
 @aten("scatter_reduce.two")
-def scatter_reduce(cx: Context) -> Any:
+def scatter_reduce(cx: Context) -> Value:
     """Combined by sum, prod, mean, amax or amin; without include_self what is written to starts anew."""
     x, index, updates = _operands(cx)
     if _nothing(index):
@@ -73,7 +72,7 @@ def scatter_reduce(cx: Context) -> Any:
     return xt.reshape(_combined(cx, x, index, updates), shape=cx.out().shape)
 
 
-def _combined(cx: Context, x: Any, index: Any, updates: Any) -> Any:
+def _combined(cx: Context, x: Value, index: Value, updates: Value) -> Value:
     axis, kind, dtype = cx.axis(), cx["reduce"], element(x)
     mode = _KINDS[kind]
     if not cx["include_self"]:
@@ -90,7 +89,7 @@ def _combined(cx: Context, x: Any, index: Any, updates: Any) -> Any:
 
 
 @aten("index_put", "_unsafe_index_put", "_index_put_impl")
-def index_put(cx: Context) -> Any:
+def index_put(cx: Context) -> Value:
     """self with values at numpy's index; added there where `accumulate`."""
     x, values = cx.tensor("self"), cx.value_of(cx["values"], element(cx.tensor("self")))
     masks = [i for i in cx["indices"] if i is not None]
@@ -108,7 +107,7 @@ def index_put(cx: Context) -> Any:
     return truth(out) if flags else out
 
 
-def _put_inside(x: Any, places: Places, values: Any, kind: str) -> Any:
+def _put_inside(x: Value, places: Places, values: Value, kind: str) -> Value:
     """Behind dims that no index has: the indexed ones become one, whose elements are written where they lie."""
     at, count, shape = places.axes[0], len(places.axes), places.shape
     lead, rest = shape[:at], shape[at + count:]
@@ -120,7 +119,7 @@ def _put_inside(x: Any, places: Places, values: Any, kind: str) -> Any:
     return xt.reshape(out, shape=shape)
 
 
-def _put_first(x: Any, places: Places, values: Any, kind: str) -> Any:
+def _put_first(x: Value, places: Places, values: Value, kind: str) -> Value:
     """With the indexed dims first."""
     order = places.first()
     rest = tuple(places.shape[d] for d in order[len(places.axes):])
@@ -130,11 +129,11 @@ def _put_first(x: Any, places: Places, values: Any, kind: str) -> Any:
     return out if moved is x else xt.transpose(out, perm=tuple(order.index(d) for d in range(len(order))))
 
 
-def _one(x: Any) -> bool:
+def _one(x: Value) -> bool:
     return symbolic.product(xt.shape_of(x)) == 1
 
 
-def _masked(x: Any, indices: tuple[Any, ...], value: Any) -> Any:
+def _masked(x: Value, indices: tuple[Value, ...], value: Value) -> Value:
     """`value` where a mask over some dims is true."""
     at = next(n for n, i in enumerate(indices) if i is not None)
     mask = indices[at]
@@ -143,7 +142,7 @@ def _masked(x: Any, indices: tuple[Any, ...], value: Any) -> Any:
 
 
 @aten("index_add", "index_copy", "index_reduce")
-def index_add(cx: Context) -> Any:
+def index_add(cx: Context) -> Value:
     """Slices of source added to, stored at, or combined with those of self that index names along dim."""
     x, index, source = line(cx.tensor("self")), line(cx.tensor("index")), line(cx.tensor("source"))
     axis, kind = cx.axis(), element(x)
@@ -161,7 +160,7 @@ def index_add(cx: Context) -> Any:
 
 
 @aten("select_scatter")
-def select_scatter(cx: Context) -> Any:
+def select_scatter(cx: Context) -> Value:
     """self with src at one index of a dim."""
     x, axis, shape = cx.tensor("self"), cx.axis(), cx.shape("self")
     at = from_front(cx["index"], shape[axis], cx.graph.bounds)
@@ -171,7 +170,7 @@ def select_scatter(cx: Context) -> Any:
 
 
 @aten("slice_scatter")
-def slice_scatter(cx: Context) -> Any:
+def slice_scatter(cx: Context) -> Value:
     """self with src at [start:end:step] of a dim."""
     x, axis, step = cx.tensor("self"), cx.axis(), cx.get("step", 1)
     shape, src = cx.shape("self"), convert(cx.tensor("src"), element(cx.tensor("self")))
@@ -182,7 +181,9 @@ def slice_scatter(cx: Context) -> Any:
     if start == 0 and length == shape[axis]:
         return src
     covered = (length - 1) * step + 1
-    low, high, inner = ([0] * len(shape) for _ in range(3))  # type: list[Any], list[Any], list[int]
+    low: list[Dim]
+    high: list[Dim]
+    low, high, inner = [0] * len(shape), [0] * len(shape), [0] * len(shape)
     low[axis], high[axis], inner[axis] = start, shape[axis] - start - covered, step - 1
     wide = xt.pad(cast(src, "i32") if element(x) == "i1" else src, low=tuple(low), high=tuple(high),
                   interior=tuple(inner))
@@ -190,19 +191,19 @@ def slice_scatter(cx: Context) -> Any:
     return xt.select(_inside(shape, axis, start, covered, step), wide, x)
 
 
-def _inside(shape: tuple[Dim, ...], axis: int, start: Dim, covered: Dim, step: int) -> Any:
+def _inside(shape: tuple[Dim, ...], axis: int, start: Dim, covered: Dim, step: int) -> Value:
     """i1 along `axis`: which places [start:start+covered:step] holds."""
     offset = xt.sub(along(stepped(shape[axis], 1, 0), axis, len(shape)), _i64(start))
     inside = xt.and_(xt.compare(offset, _i64(0), direction="ge"), xt.compare(offset, _i64(covered), direction="lt"))
     return inside if step == 1 else xt.and_(inside, xt.compare(xt.rem(offset, _i64(step)), _i64(0), direction="eq"))
 
 
-def _i64(value: Dim) -> Any:
+def _i64(value: Dim) -> Value:
     return xt.scalar(value, "i64") if isinstance(value, int) else xt.dim(value=value)
 
 
 @aten("masked_scatter")
-def masked_scatter(cx: Context) -> Any:
+def masked_scatter(cx: Context) -> Value:
     """Where mask, the elements of source one after the other."""
     x, shape = cx.tensor("self"), cx.out().shape
     count = symbolic.product(shape)
@@ -218,7 +219,7 @@ def masked_scatter(cx: Context) -> Any:
 
 
 @aten("diagonal_scatter")
-def diagonal_scatter(cx: Context) -> Any:
+def diagonal_scatter(cx: Context) -> Value:
     """self with src on the diagonal of dim1 and dim2."""
     x, shape = cx.tensor("self"), cx.shape("self")
     first, second, offset = cx.axis("dim1"), cx.axis("dim2"), cx.get("offset", 0)
@@ -233,13 +234,13 @@ def diagonal_scatter(cx: Context) -> Any:
     return xt.select(here, xt.transpose(placed, perm=tuple(order)), x)
 
 
-def rows_of(size: Dim, offset: int) -> Any:
+def rows_of(size: Dim, offset: int) -> Value:
     """For each row the place on the diagonal that it has, any for a row that has none."""
     return xt.maximum(xt.add(stepped(size, 1, 0), _i64(min(offset, 0))), _i64(0))
 
 
 @aten("as_strided_scatter")
-def as_strided_scatter(cx: Context) -> Any:
+def as_strided_scatter(cx: Context) -> Value:
     """self with src in the memory's places of the strides."""
     places = strided_places(cx)
     count = symbolic.product(xt.shape_of(places))

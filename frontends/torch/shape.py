@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, dim_scalar, slice_axis, split
 from xcc.frontends.torch.context import Context
@@ -15,13 +14,13 @@ from xcc.symbolic import Dim
 
 @aten("view", "_unsafe_view", "reshape", "view_copy", "_reshape_alias", "flatten.using_ints", "unflatten.int",
       "unsqueeze", "_reshape_copy")
-def view(cx: Context) -> Any:
+def view(cx: Context) -> Value:
     """The same elements in row-major order; torch says the shape."""
     return xt.reshape(cx.tensor("self"), shape=cx.out().shape)
 
 
 @aten("squeeze", "squeeze.dim", "squeeze.dims")
-def squeeze(cx: Context) -> Any:
+def squeeze(cx: Context) -> Value:
     """Without dims of 1: those that torch knows. Another one that is 1 in a run would give a result of another rank."""
     for d in cx.axes():
         size = cx.shape("self")[d]
@@ -31,17 +30,17 @@ def squeeze(cx: Context) -> Any:
 
 
 @aten("expand", "expand_copy", "broadcast_to")
-def expand(cx: Context) -> Any:
+def expand(cx: Context) -> Value:
     return xt.broadcast(cx.tensor("self"), shape=cx.out().shape)
 
 
 @aten("permute", "permute_copy")
-def permute(cx: Context) -> Any:
+def permute(cx: Context) -> Value:
     return xt.transpose(cx.tensor("self"), perm=tuple(cx.normal(d) for d in cx["dims"]))
 
 
 @aten("transpose.int", "t", "numpy_T", "mT", "swapaxes")
-def transpose(cx: Context) -> Any:
+def transpose(cx: Context) -> Value:
     """Two dims exchanged; t exchanges the two that there are."""
     rank = cx.rank()
     order = list(range(rank))
@@ -56,7 +55,7 @@ def transpose(cx: Context) -> Any:
 
 
 @aten("cat", "concatenate", "concat")
-def cat(cx: Context) -> Any:
+def cat(cx: Context) -> Value:
     """Tensors one after the other; ones of shape [0] count for nothing, as torch has it."""
     kind = cx.out().dtype
     rank = len(cx.out().shape)
@@ -66,7 +65,7 @@ def cat(cx: Context) -> Any:
 
 
 @aten("stack")
-def stack(cx: Context) -> Any:
+def stack(cx: Context) -> Value:
     rank = len(cx.out().shape)
     axis = cx.axis(rank=rank)
     parts = []
@@ -77,7 +76,7 @@ def stack(cx: Context) -> Any:
 
 
 @aten("slice.Tensor", "slice_copy.Tensor")
-def slice_(cx: Context) -> Any:
+def slice_(cx: Context) -> Value:
     """self[start:end:step] along one dim."""
     x, axis, shape = cx.tensor("self"), cx.axis(), cx.shape("self")
     start = clamp_index(cx.get("start"), shape[axis], 0, cx.graph.bounds)
@@ -93,7 +92,7 @@ def slice_(cx: Context) -> Any:
 
 
 @aten("select.int", "select_copy.int")
-def select(cx: Context) -> Any:
+def select(cx: Context) -> Value:
     """self at one index of a dim, which goes."""
     axis = cx.axis()
     at = from_front(cx["index"], cx.shape("self")[axis], cx.graph.bounds)
@@ -101,14 +100,14 @@ def select(cx: Context) -> Any:
 
 
 @aten("split.Tensor", "split_with_sizes", "chunk", "split_with_sizes_copy", "tensor_split.sections")
-def split_(cx: Context) -> Any:
+def split_(cx: Context) -> list[Value]:
     """Consecutive parts; torch says how long each is."""
     axis = cx.axis()
     return split(cx.tensor("self"), axis, [cx.out(n).shape[axis] for n in range(len(cx.node.results))])
 
 
 @aten("tensor_split.indices")
-def tensor_split(cx: Context) -> Any:
+def tensor_split(cx: Context) -> list[Value]:
     """The parts between indices, which need not grow; torch says how long each is."""
     axis = cx.axis()
     size = cx.shape("self")[axis]
@@ -118,7 +117,7 @@ def tensor_split(cx: Context) -> Any:
 
 
 @aten("unbind.int")
-def unbind(cx: Context) -> Any:
+def unbind(cx: Context) -> list[Value]:
     """The slices along a dim, which goes."""
     axis = cx.axis()
     parts = split(cx.tensor("self"), axis, [1] * len(cx.node.results))
@@ -126,13 +125,13 @@ def unbind(cx: Context) -> Any:
 
 
 @aten("flip")
-def flip(cx: Context) -> Any:
+def flip(cx: Context) -> Value:
     return xt.reverse(cx.tensor("self"), axes=cx.axes("dims") if cx["dims"] else ())
 
 
 @aten("full", "full_like", "zeros", "ones", "zeros_like", "ones_like", "empty.memory_format", "empty_like", "new_zeros",
       "new_full", "new_empty", "empty_strided", "new_ones", "scalar_tensor", "new_empty_strided", "empty_permuted")
-def full(cx: Context) -> Any:
+def full(cx: Context) -> Value:
     """One value everywhere; what is empty in torch is 0 here."""
     out = cx.out()
     op = cx.node.op.split(".")[1]
@@ -141,7 +140,7 @@ def full(cx: Context) -> Any:
 
 
 @aten("repeat")
-def repeat(cx: Context) -> Any:
+def repeat(cx: Context) -> Value:
     """self one after the other so often along each dim."""
     counts, shape = cx.dims("repeats"), cx.shape("self")
     shape = (*[1] * (len(counts) - len(shape)), *shape)
@@ -151,7 +150,7 @@ def repeat(cx: Context) -> Any:
 
 
 @aten("arange.start_step", "arange.start", "arange")
-def arange(cx: Context) -> Any:
+def arange(cx: Context) -> Value:
     """start, start + step, ...: floats in f64, as torch has it."""
     out = cx.out()
     wide = "f64" if out.dtype.startswith(("f", "bf")) else "i64"
@@ -160,7 +159,7 @@ def arange(cx: Context) -> Any:
 
 
 @aten("linspace", "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor")
-def linspace(cx: Context) -> Any:
+def linspace(cx: Context) -> Value:
     """Both halves are counted from their own end; whole numbers in f64, between ends that are cut to whole ones."""
     out = cx.out()
     steps, wide = out.shape[0], "f32" if out.dtype in ("f16", "bf16", "f32") else "f64"
@@ -175,7 +174,7 @@ def linspace(cx: Context) -> Any:
 
 
 @aten("roll")
-def roll(cx: Context) -> Any:
+def roll(cx: Context) -> Value:
     """What goes out at the end of a dim comes in at its front; without dims self is one line."""
     x, shape = cx.tensor("self"), cx.shape("self")
     dims = tuple(cx.normal(d) for d in cx["dims"])

@@ -9,7 +9,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import sympy
 from torch._dynamo.source import TensorProperty, TensorPropertySource
+from torch.fx.experimental.sym_node import SymNode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
@@ -23,13 +26,13 @@ _SOME: Any = ValueRanges(1, int_oo)
 class _Kept:
     """A function's answers for the environment that asked last, in the state that it had."""
 
-    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, function: Callable[[ShapeEnv, sympy.Basic], Any]) -> None:
         self._function = function
         self._env: Any = None       # a weak reference
         self._version = -1
-        self._answers: dict[Any, Any] = {}
+        self._answers: dict[sympy.Basic, Any] = {}
 
-    def __call__(self, env: Any, expr: Any) -> Any:
+    def __call__(self, env: ShapeEnv, expr: sympy.Basic) -> Any:
         if self._env is None or self._env() is not env or self._version != env._version_counter:
             self._env, self._version, self._answers = weakref.ref(env), env._version_counter, {}
         if expr not in self._answers:
@@ -37,23 +40,23 @@ class _Kept:
         return self._answers[expr]
 
 
-def of_elements(env: Any, node: Any) -> Any:
+def of_elements(env: ShapeEnv, node: SymNode) -> Any:
     """What holds of all tensors that have elements; None where their sizes decide."""
     return _OF_ELEMENTS(env, node.expr) if isinstance(node.hint, bool) else None
 
 
-def of_all(env: Any, condition: Any) -> bool | None:
+def of_all(env: ShapeEnv, condition: sympy.Basic) -> bool | None:
     """``decided`` for the sizes of `env`."""
     answer: bool | None = _OF_ALL(env, condition)
     return answer
 
 
-def is_size(env: Any, symbol: Any) -> bool:
+def is_size(env: ShapeEnv, symbol: sympy.Symbol) -> bool:
     return any(isinstance(s, TensorPropertySource) and s.prop is TensorProperty.SIZE
                for s in env.var_to_sources.get(symbol, ()))
 
 
-def _of_elements(env: Any, expr: Any) -> Any:
+def _of_elements(env: ShapeEnv, expr: sympy.Basic) -> Any:
     ranges = {s: env.var_to_range[s] for s in sorted(expr.free_symbols, key=str) if s in env.var_to_range}
     least = {s: r & _SOME if is_size(env, s) and r.upper >= 1 else r for s, r in ranges.items()}
     known = env._maybe_evaluate_static(expr, var_to_range=tuple(least.items()))

@@ -11,6 +11,7 @@ from typing import Any
 
 import sympy
 import torch
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.value_ranges import bound_sympy
 
@@ -25,7 +26,7 @@ def extreme_of_sizes(size: Any) -> bool:
     return isinstance(size, torch.SymInt) and bool(size.node.expr.has(Min, Max))
 
 
-def decided(env: Any, condition: Any, ranges: Mapping[Any, Any] | None = None) -> bool | None:
+def decided(env: ShapeEnv, condition: sympy.Basic, ranges: Mapping[Any, Any] | None = None) -> bool | None:
     """What the condition is for all sizes in the ranges, those of `env` where none are given; None where it depends on
     them, or that is not found.
 
@@ -61,12 +62,12 @@ def within_range(number: torch.SymInt, low: int, high: int) -> bool:
     return bool(least >= low and most <= high)
 
 
-def _bounds(ranges: Mapping[Any, Any], expr: Any) -> tuple[Any, Any]:
+def _bounds(ranges: Mapping[Any, Any], expr: sympy.Expr) -> tuple[Any, Any]:
     own = {s: ranges[s] for s in expr.free_symbols}
     return _least(expr, own, _TERMS), -_least(-expr, own, _TERMS)
 
 
-def _least(expr: Any, ranges: Any, terms: int) -> Any:
+def _least(expr: sympy.Expr, ranges: Any, terms: int) -> Any:
     """A lower bound of `expr`; of a sum with a Min or Max, by the sums with each of its arguments in its place."""
     for term in sympy.Add.make_args(expr) if terms else ():
         factor, extreme = term.as_coeff_Mul()

@@ -6,7 +6,6 @@ import struct
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import reduce
-from typing import Any
 
 import sympy
 
@@ -20,7 +19,7 @@ class NoSize(ValueError):
     """The expression is no integer expression of sizes; it must be computed as numbers are."""
 
 
-def dim_of(expr: Any, known: Mapping[Any, Dim]) -> Dim:
+def dim_of(expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim]) -> Dim:
     """`expr` (an int, or sympy's) with what is `known` put in; NoSize where it holds what sizes have not."""
     if isinstance(expr, int):
         return int(expr)
@@ -49,7 +48,7 @@ def dim_of(expr: Any, known: Mapping[Any, Dim]) -> Dim:
     raise NoSize(str(expr))
 
 
-def _rounded(kind: str, expr: Any, known: Mapping[Any, Dim]) -> Dim:
+def _rounded(kind: str, expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim]) -> Dim:
     """A float expression rounded to a whole number: a quotient, or the square root of one, which rounds as that of the
     quotient rounded alike does."""
     radicand, down = _radicand(expr), kind in ("FloorToInt", "TruncToInt")
@@ -69,7 +68,7 @@ def _rounded(kind: str, expr: Any, known: Mapping[Any, Dim]) -> Dim:
     return symbolic.root(symbolic.floordiv(top, bottom))
 
 
-def _scaled(kind: str, expr: Any, known: Mapping[Any, Dim]) -> Dim:
+def _scaled(kind: str, expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim]) -> Dim:
     """A float times a whole number, rounded as f64 has it."""
     whole = _whole(expr.args[1]) if isinstance(expr, sympy.Mul) and len(expr.args) == 2 else None
     if whole is None or not expr.args[0].is_Float or kind == "RoundToInt":
@@ -94,7 +93,7 @@ def _nearest(a: Dim, b: Dim) -> Dim:
     return near - symbolic.is_equal(symbolic.mod(2 * a + b, 2 * b), 0) * symbolic.mod(near, 2)
 
 
-def _radicand(expr: Any) -> Any:
+def _radicand(expr: sympy.Expr) -> sympy.Expr:
     """Of what a float expression is the square root; None where it is none."""
     kind = type(expr).__name__
     if kind == "FloatPow" and expr.args[1] == 0.5 or kind == "OpaqueUnaryFn_sqrt":
@@ -102,7 +101,7 @@ def _radicand(expr: Any) -> Any:
     return None
 
 
-def _ratio(expr: Any, known: Mapping[Any, Dim], down: bool) -> tuple[Dim, Dim]:
+def _ratio(expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim], down: bool) -> tuple[Dim, Dim]:
     """A float expression as numerator and denominator of what rounds (`down`: to the whole number below) alike."""
     kind = type(expr).__name__
     if kind == "IntTrueDiv":
@@ -126,7 +125,7 @@ def _ratio(expr: Any, known: Mapping[Any, Dim], down: bool) -> tuple[Dim, Dim]:
     raise NoSize(str(expr))
 
 
-def _factor(expr: Any, down: bool) -> Fraction | None:
+def _factor(expr: sympy.Expr, down: bool) -> Fraction | None:
     """What `expr`, a factor times a size, is a multiple of: 6/5 for the float 1.2; None where they do not agree.
 
         floor(1.2 * n) = 6n // 5        but        floor(0.7 * n) = 7n // 10 - 1, of n = 730
@@ -145,14 +144,14 @@ def _factor(expr: Any, down: bool) -> Fraction | None:
     return near if same else None
 
 
-def _whole(expr: Any) -> Any:
+def _whole(expr: sympy.Expr) -> sympy.Expr:
     """The whole number that a float expression is, None where it is none."""
     if type(expr).__name__ == "ToFloat":
         return expr.args[0]
     return expr if expr.is_integer else None
 
 
-def _power(expr: Any, known: Mapping[Any, Dim]) -> Dim:
+def _power(expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim]) -> Dim:
     base, exponent = expr.args
     if not exponent.is_Integer or exponent < 0:
         raise NoSize(str(expr))

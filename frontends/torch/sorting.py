@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.indexing import count_symbol, line
 from xcc.frontends.torch.promotion import category
 from xcc.frontends.torch.registry import aten
+from xcc.symbolic import Dim
 
 
-def _numbers(x: Any) -> Any:
+def _numbers(x: Value) -> Value:
     """Bools as numbers, which alone have an order."""
     return convert(x, "ui8") if element(x) == "i1" else x
 
 
 @aten("sort", "sort.stable")
-def sort(cx: Context) -> Any:
+def sort(cx: Context) -> tuple[Value, Value]:
     """Values and indices."""
     x = cx.tensor("self")
     if not cx.rank():
@@ -29,12 +29,12 @@ def sort(cx: Context) -> Any:
 
 
 @aten("argsort", "argsort.stable")
-def argsort(cx: Context) -> Any:
+def argsort(cx: Context) -> Value:
     return sort(cx)[1]
 
 
 @aten("topk")
-def topk(cx: Context) -> Any:
+def topk(cx: Context) -> list[Value] | tuple[Value, Value]:
     """The k first in order along dim."""
     x, k = cx.tensor("self"), cx.dims("k")[0]
     if not cx.rank():
@@ -45,7 +45,7 @@ def topk(cx: Context) -> Any:
 
 
 @aten("kthvalue")
-def kthvalue(cx: Context) -> Any:
+def kthvalue(cx: Context) -> list[Value]:
     """The k-th smallest along dim, and its place."""
     x, k = line(_numbers(cx.tensor("self"))), cx["k"]
     parts = xt.sort(x, axis=cx.axis())
@@ -53,7 +53,7 @@ def kthvalue(cx: Context) -> Any:
 
 
 @aten("median.dim", "nanmedian.dim", "median", "nanmedian")
-def median(cx: Context) -> Any:
+def median(cx: Context) -> list[Value]:
     """The lower of the middle values: NaN where there is one, of the numbers alone for nanmedian."""
     x = cx.tensor("self")
     whole = "dim" not in cx.args or not cx.rank()
@@ -72,7 +72,7 @@ def median(cx: Context) -> Any:
             for n, v in enumerate((values, places)[:len(cx.node.results)])]
 
 
-def _middle(cx: Context, values: Any, axis: int, size: Any) -> Any:
+def _middle(cx: Context, values: Value, axis: int, size: Dim) -> Value:
     """The place of the median among the sorted values, of which NaN are the last."""
     numbers = xt.reduce(convert(xt.not_(xt.is_nan(values)), "i64"), kind="sum", axes=(axis,), keepdims=True)
     half = xt.div(xt.sub(numbers, xt.scalar(1, "i64")), xt.scalar(2, "i64"))
@@ -84,7 +84,7 @@ def _middle(cx: Context, values: Any, axis: int, size: Any) -> Any:
 
 
 @aten("searchsorted.Tensor", "searchsorted.Scalar", "bucketize.Tensor", "bucketize.Scalar")
-def searchsorted(cx: Context) -> Any:
+def searchsorted(cx: Context) -> Value:
     """How many of each sorted row are below a value, or not above it with `right`."""
     rows = cx.tensor("sorted_sequence" if "sorted_sequence" in cx.args else "boundaries")
     if cx.args.get("sorter") is not None:
@@ -104,7 +104,7 @@ def searchsorted(cx: Context) -> Any:
 
 
 @aten("histc")
-def histogram(cx: Context) -> Any:
+def histogram(cx: Context) -> Value:
     """How many elements are in each of `bins` parts of [min, max], which are those of self where they are equal."""
     x, bins = xt.reshape(cx.tensor("self"), shape=(symbolic.product(cx.shape("self")),)), cx.ints("bins")[0]
     low, high = (xt.reshape(cx.value_of(cx[n], element(x)), shape=()) for n in ("min", "max"))
@@ -120,14 +120,14 @@ def histogram(cx: Context) -> Any:
     return convert(slice_axis(counts, 0, 0, bins), element(x))
 
 
-def _nan_last(below: Any, rows: Any, value: Any, right: bool) -> Any:
+def _nan_last(below: Value, rows: Value, value: Value, right: bool) -> Value:
     """NaN is above all numbers and equal to itself."""
     nan = xt.is_nan(value)
     return xt.or_(below, nan if right else xt.and_(nan, xt.not_(xt.is_nan(rows))))
 
 
 @aten("_unique2", "unique_dim", "unique_consecutive")
-def unique(cx: Context) -> Any:
+def unique(cx: Context) -> list[Value | None]:
     """Distinct elements (slices along dim), where each went, and how many there are of each."""
     x = cx.tensor("self")
     flat = cx.args.get("dim") is None
@@ -138,8 +138,8 @@ def unique(cx: Context) -> Any:
     return _unique_results(cx, convert(found[0], element(x)), found[2], found[3])
 
 
-def _unique_results(cx: Context, values: Any, inverse: Any, counts: Any) -> list[Any]:
-    out = [values]
+def _unique_results(cx: Context, values: Value, inverse: Value, counts: Value) -> list[Value | None]:
+    out: list[Value | None] = [values]
     for n, value in enumerate((inverse, counts), 1):
         kind = cx.out(n)
         wanted = cx.wants(n) and kind.shape != (0,)
@@ -147,7 +147,7 @@ def _unique_results(cx: Context, values: Any, inverse: Any, counts: Any) -> list
     return out
 
 
-def _consecutive(cx: Context, x: Any) -> list[Any]:
+def _consecutive(cx: Context, x: Value) -> list[Value | None]:
     """Of neighbours that are equal the first."""
     if cx["dim"] is not None and cx.rank() != 1:
         cx.fail("dim is not supported for tensors of more than one dim")

@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 import torch
+from torch.fx.experimental.sym_node import SymNode
 from torch.utils._sympy.functions import Max, Min
 
 from xcc import symbolic
@@ -23,12 +24,13 @@ HIGHEST = (1 << 31) - 1     # a larger bound is none
 class Symbols:
     """torch's symbols and expressions -> dims. Every symbol here is bare in a dim of an input, or an input itself."""
 
-    def __init__(self, known: dict[Any, Dim], limits: dict[str, tuple[int, int | None]], guarded: bool = False) -> None:
+    def __init__(self, known: dict[sympy.Symbol, Dim], limits: dict[str, tuple[int, int | None]], guarded: bool = False
+                 ) -> None:
         """`guarded`: what torch holds of symbols, its guards included, is so wherever the graph runs."""
         self.known = known
         self.limits = limits
         self._guarded = guarded
-        self._made: dict[Any, Dim] = {}     # dims by torch's expressions, as long as no symbol joins the known ones
+        self._made: dict[sympy.Expr, Dim] = {}      # as long as no symbol joins the known ones
 
     @classmethod
     def of_inputs(cls, inputs: Sequence[tuple[str, Any]], ranges: Mapping[Any, Any], plain: bool = False) -> Symbols:
@@ -43,7 +45,7 @@ class Symbols:
         env = _environment(inputs)
         given = compat.debug_names(env) if env is not None else {}
         asked = compat.var_ranges(env) if env is not None else {}
-        known: dict[Any, Dim] = {}
+        known: dict[sympy.Symbol, Dim] = {}
         limits: dict[str, tuple[int, int | None]] = {}
         for bare in (True, False):
             for expr, where in places:
@@ -67,14 +69,14 @@ class Symbols:
             self._made[expr] = 1 if self._guarded and _is_one(value.node) else dim_of(expr, self.known)
         return self._made[expr]
 
-    def new(self, expr: Any, hint: str) -> str:
+    def new(self, expr: sympy.Expr, hint: str) -> str:
         """The name of a size that only a run can tell."""
         name = _unused(hint, self.limits)
         self.define(expr, symbolic.sym(name))
         self.limits[name] = (0, None)
         return name
 
-    def define(self, expr: Any, dim: Dim) -> None:
+    def define(self, expr: sympy.Expr, dim: Dim) -> None:
         """From now on torch's symbol `expr` is `dim`."""
         self.known[expr] = dim
         self._made.clear()
@@ -110,11 +112,11 @@ def _environment(inputs: Sequence[tuple[str, Any]]) -> Any:
     return None
 
 
-def _is_one(node: Any) -> bool:
+def _is_one(node: SymNode) -> bool:
     """Whether a size with least or largest of sizes in it, which torch does not simplify, is 1: ``n - max(n - 1, 0)``,
     of ``x[-1:]``, where the call that is traced had it broadcast."""
     env = node.shape_env
-    if node.hint != 1 or not node.expr.has(Min, Max):
+    if env is None or node.hint != 1 or not node.expr.has(Min, Max):
         return False
     if env._maybe_evaluate_static(sympy.Eq(node.expr, 1)) == sympy.true:
         return True
@@ -140,7 +142,7 @@ def _limits(found: Any, smallest: int) -> tuple[int, int | None]:
     return least, int(high) if high.is_Integer and int(high) < HIGHEST else None
 
 
-def _solve(expr: Any, known: dict[Any, Dim]) -> None:
+def _solve(expr: sympy.Expr, known: dict[sympy.Symbol, Dim]) -> None:
     """Makes the one symbol of ``a*s + b`` known from the dim that the whole is."""
     free = [s for s in expr.free_symbols if s not in known]
     if len(free) != 1:

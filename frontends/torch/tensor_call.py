@@ -63,7 +63,7 @@ class TensorCall:
         self._at = list(at) if at is not None else [n for n, _ in self._places]
         self._code: CodeType | None = None              # of repeats
 
-    def __call__(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
+    def __call__(self, pointers: Sequence[int], key: Sizes, symbols: Mapping[str, int]) -> list[torch.Tensor]:
         """The outputs; None for one that is written into an input, which is there already.
 
         `pointers`: of tensors of the types and shapes that the program takes, which :meth:`addresses` gave or which
@@ -84,7 +84,7 @@ class TensorCall:
         """Runs the program."""
         self._executor.run_at(pointers, symbols, outputs)
 
-    def _fetch(self, results: list[Any]) -> None:
+    def _fetch(self, results: list[torch.Tensor]) -> None:
         """Puts into `results` what the run has not written where it was told to."""
         for n in self._copied:
             results[n] = self._outputs[n].copied(self._executor.output(n))
@@ -93,7 +93,7 @@ class TensorCall:
         """What `allocate` is now, where that differs from call to call."""
         raise NotImplementedError
 
-    def number(self, value: int | float | bool) -> Any:
+    def number(self, value: int | float | bool) -> torch.Tensor:
         """A tensor of a size, or of what is computed of sizes."""
         return torch.tensor(value, dtype=NUMBER_TYPES[type(value)])
 
@@ -101,7 +101,7 @@ class TensorCall:
         """A seed of random numbers, as torch's default generator of the device decides."""
         return torch.empty((), dtype=torch.int64, device=self.device).random_()
 
-    def addresses(self, tensors: Sequence[Any]) -> list[int] | None:
+    def addresses(self, tensors: Sequence[torch.Tensor]) -> list[int] | None:
         """Where the tensors lie; None where the program cannot read them there."""
         return self._read(self._places, tensors)
 
@@ -139,11 +139,11 @@ class TensorCall:
                 *(f"pointers[{b}] = {address}" for b, address in zip(moving, addresses, strict=True)),
                 "status = main(pointers, values)", "if status: refuse(status)"]
 
-    def laid(self, tensor: Any) -> Any:
+    def laid(self, tensor: torch.Tensor) -> torch.Tensor:
         """The tensor where and as the program can read it."""
         return tensor.contiguous()
 
-    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[Any]) -> list[int] | None:
+    def _read(self, places: Iterable[tuple[int, Order]], tensors: Sequence[torch.Tensor]) -> list[int] | None:
         """The addresses of the tensors at `places`, whose dims lie in these orders; None where the program cannot read
         one of them there."""
         found = []
@@ -154,7 +154,7 @@ class TensorCall:
             found.append(tensor.data_ptr())
         return found
 
-    def _forms(self, key: Sizes, symbols: Mapping[str, int]) -> list[Any]:
+    def _forms(self, key: Sizes, symbols: Mapping[str, int]) -> list[torch.Tensor]:
         if len(self._empty) >= REMEMBERED:
             self._empty.clear()
         shapes = self._executor.output_shapes(symbols)

@@ -15,12 +15,14 @@ from typing import Any
 
 import torch
 
+from xcc.frontends.torch.fx_facts import operand
+
 __all__ = ["Finish", "base_of", "without_views"]
 
 Finish = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
 
-def without_views(module: Any) -> tuple[Any, list[int], Finish | None]:
+def without_views(module: torch.fx.GraphModule) -> tuple[Any, list[int], Finish | None]:
     """`module`, a flat graph of ATen ops, without results that are such views; what gives them back.
 
     The latter takes the arguments at the places that are returned, and the results of the rest; None, and `module`
@@ -39,34 +41,35 @@ def without_views(module: Any) -> tuple[Any, list[int], Finish | None]:
                               if not view or b.op != "placeholder"))
     places, tail = _tail(module, results, made, [r for r, view in zip(results, taken, strict=True) if view])
     graph = torch.fx.Graph()
-    values: dict[Any, Any] = {}
+    values: dict[torch.fx.Node, torch.fx.Node] = {}
     graph.graph_copy(module.graph, values)
     graph.output(tuple(values[r] if isinstance(r, torch.fx.Node) else r for r in made))
     graph.eliminate_dead_code()
     return torch.fx.GraphModule(module, graph), places, tail
 
 
-def base_of(node: Any) -> Any:
+def base_of(node: torch.fx.Node) -> torch.fx.Node:
     """What the value of `node` is a view of: itself, where it is none."""
     while node.op == "call_function" and _is_view(node):
-        node = node.args[0]
+        node = operand(node)
     return node
 
 
-def _is_view(node: Any) -> bool:
+def _is_view(node: torch.fx.Node) -> bool:
     if node.target is operator.getitem:
-        return _is_view(node.args[0])
+        return _is_view(operand(node))
     if not isinstance(node.target, torch._ops.OpOverload):
         return False
     returns = node.target._schema.returns
     return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
 
 
-def _tail(module: Any, results: Sequence[Any], made: Sequence[Any], views: Sequence[Any]) -> tuple[list[int], Finish]:
+def _tail(module: torch.fx.GraphModule, results: Sequence[Any], made: Sequence[Any], views: Sequence[torch.fx.Node]
+          ) -> tuple[list[int], Finish]:
     """The graph of the views, over the arguments that they need and what is `made`."""
-    needed: dict[Any, None] = {}
+    needed: dict[torch.fx.Node, None] = {}
 
-    def need(node: Any) -> None:
+    def need(node: torch.fx.Node) -> None:
         if node not in needed and node not in made:
             for n in node.all_input_nodes:
                 need(n)

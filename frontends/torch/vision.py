@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc import symbolic
+from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import dim_scalar, element, rank_of, squeeze, unsqueeze
 from xcc.frontends.torch.context import Context
@@ -16,14 +15,14 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 
 @aten("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
-def grid_sampler(cx: Context) -> Any:
+def grid_sampler(cx: Context) -> Value:
     """The input read at the grid's positions, -1 to 1."""
     return xt.grid_sample(cx.tensor("input"), cx.tensor("grid"), mode=_MODES[int(cx["interpolation_mode"])],
                           padding=_PADDINGS[int(cx["padding_mode"])], align_corners=bool(cx["align_corners"]))
 
 
 @aten("affine_grid_generator")
-def affine_grid(cx: Context) -> Any:
+def affine_grid(cx: Context) -> Value:
     """theta [N, n, n + 1] times each position (x, y, 1) of an image of `size` [N, C, ...]."""
     theta, spatial = cx.tensor("theta"), cx.dims("size")[2:]
     n, kind = len(spatial), element(theta)
@@ -39,7 +38,7 @@ def affine_grid(cx: Context) -> Any:
     return xt.transpose(product, perm=(0, *range(2, n + 2), 1))
 
 
-def _positions(size: Dim, kind: str, align_corners: bool) -> Any:
+def _positions(size: Dim, kind: str, align_corners: bool) -> Value:
     """`size` positions from -1 to 1: the centres of elements, or from the first to the last."""
     at, one, n = xt.iota(shape=(size,), axis=0, dtype=kind), xt.scalar(1, kind), dim_scalar(size, kind)
     if align_corners:
@@ -50,7 +49,7 @@ def _positions(size: Dim, kind: str, align_corners: bool) -> Any:
 
 
 @aten("pixel_shuffle", "pixel_unshuffle")
-def pixel_shuffle(cx: Context) -> Any:
+def pixel_shuffle(cx: Context) -> Value:
     """[..., C r^2, H, W] <-> [..., C, H r, W r]."""
     x, shape = cx.tensor("self"), cx.shape("self")
     out = cx.out().shape
@@ -68,7 +67,7 @@ def pixel_shuffle(cx: Context) -> Any:
 
 
 @aten("channel_shuffle", "native_channel_shuffle")
-def channel_shuffle(cx: Context) -> Any:
+def channel_shuffle(cx: Context) -> Value:
     """Channels [groups, each] -> [each, groups]."""
     x, (batch, channels, *rest), groups = cx.tensor("self"), cx.shape("self"), int(cx["groups"])
     parts = xt.reshape(x, shape=(batch, groups, symbolic.floordiv(channels, groups), *rest))
@@ -77,7 +76,7 @@ def channel_shuffle(cx: Context) -> Any:
 
 
 @aten("col2im")
-def col2im(cx: Context) -> Any:
+def col2im(cx: Context) -> Value:
     """Columns added into an image."""
     x = cx.tensor("self")
     alone = rank_of(x) == 2
@@ -88,7 +87,7 @@ def col2im(cx: Context) -> Any:
 
 
 @aten("im2col")
-def im2col(cx: Context) -> Any:
+def im2col(cx: Context) -> Value:
     """An image's windows as columns [N, C * block, windows]."""
     x = cx.tensor("self")
     alone = rank_of(x) == 3

@@ -49,7 +49,7 @@ def _filled(x: Any) -> Any:
     return torch.zeros(x.shape, dtype=x.dtype, device=x.device) if zero else x
 
 
-def _add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+def _add(a: torch.Tensor, b: torch.Tensor, *, alpha: float = 1) -> torch.Tensor:
     if a._is_zerotensor() and b._is_zerotensor():
         return _zero(a, b)
     if b._is_zerotensor():
@@ -58,33 +58,33 @@ def _add(a: Any, b: Any, *, alpha: Any = 1) -> Any:
     return out if alpha == 1 else out * alpha
 
 
-def _sub(a: Any, b: Any, *, alpha: Any = 1) -> Any:
+def _sub(a: torch.Tensor, b: torch.Tensor, *, alpha: float = 1) -> torch.Tensor:
     return _add(a, b, alpha=-alpha)
 
 
-def _mul(a: Any, b: Any) -> Any:
+def _mul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return _zero(a, b)
 
 
-def _div(a: Any, b: Any) -> Any:
+def _div(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return a / _filled(b) if b._is_zerotensor() else _zero(a, b)
 
 
-def _shape(a: Any, b: Any) -> Any:
+def _shape(a: torch.Tensor, b: torch.Tensor) -> torch.Size:
     return torch.broadcast_shapes(a.shape, b.shape)     # type: ignore[no-untyped-call]
 
 
-def _type(a: Any, b: Any) -> torch.dtype:
+def _type(a: torch.Tensor, b: torch.Tensor) -> torch.dtype:
     kind: torch.dtype = elementwise_dtypes(a, b, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)[1]
     return kind
 
 
-def _zero(a: Any, b: Any) -> Any:
+def _zero(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """What stands for zeros of the shape and type that `a` and `b` give together."""
     device = b.device if not a.dim() and b.dim() else a.device
     return torch._efficientzerotensor(_shape(a, b), dtype=_type(a, b), device=device)
 
 
-def _like_result(x: Any, a: Any, b: Any) -> Any:
+def _like_result(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """A copy of `x` of the shape and type that `a` and `b` give together."""
     return x.expand(_shape(a, b)).to(_type(a, b), copy=True)

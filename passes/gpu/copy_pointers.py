@@ -23,6 +23,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_ops import element_bytes, step_of
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import with_operands
 from xcc.passes.walk import ops_where
 
 COPY, GROUP = "nvvm.cp.async.shared.global", "nvvm.wgmma.commit.group.sync.aligned"
@@ -166,9 +167,7 @@ def _copied(value: Value, steps: list[Operation], counter: Value, at: Value) -> 
     """`value` computed at this point for the counter `at`."""
     values = {counter: at}
     for op in steps:
-        copy = ir.Operation.create(op.name, results=[r.type for r in op.results],
-                                   operands=[values.get(v, v) for v in op.operands],
-                                   attributes={n: op.attributes[n] for n in op.attributes})
+        copy = with_operands(op, [values.get(v, v) for v in op.operands])
         values.update(zip(op.results, copy.results, strict=True))
     return values[value]
 

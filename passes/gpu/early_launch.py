@@ -24,8 +24,6 @@ from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
 from xcc.passes.gpu.vendor.inline_asm import inline_asm
 from xcc.targets.base import Chip
 
-__all__ = ["EARLY", "EarlyLaunch"]
-
 EARLY = "xcc.early"
 TEXT = "griddepcontrol.wait; griddepcontrol.launch_dependents;"
 

@@ -30,8 +30,6 @@ from xcc.passes.shared.patterns import splat_of
 from xcc.passes.shared.values import splat_constant
 from xcc.passes.walk import ops_where
 
-__all__ = ["HardwareMath", "replace_in_f32"]
-
 LOG2E = float(np.float32(math.log2(math.e)))
 LOG2E_LOW = math.log2(math.e) - LOG2E
 REMAINDER_STEPS = {32: 3, 64: 2}     # of 23 and 52 bits

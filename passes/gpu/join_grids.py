@@ -23,8 +23,6 @@ from xcc.passes.shared.dims import emit_dim, read_dim
 from xcc.passes.walk import walk
 from xcc.symbolic import Dim
 
-__all__ = ["ENDS", "JoinGrids"]
-
 STORES = ("memref.store", "vector.store", "vector.transfer_write", "vector.maskedstore", "vector.scatter")
 VIEWS = ("memref.cast", "memref.collapse_shape", "memref.expand_shape", "memref.reinterpret_cast", "memref.subview")
 ENDS = "xcc.ends"

@@ -21,6 +21,7 @@ from xcc.dialects.tile.program import SMALL, SMALL_GRID, SMALL_SIZE
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import kernel_symbols
 from xcc.passes.gpu.index.ranges import Range, range_of
+from xcc.passes.shared.values import with_operands
 from xcc.passes.walk import ops_where
 
 ARITHMETIC = frozenset(f"arith.{name}" for name in (
@@ -126,8 +127,7 @@ class _Narrower:
             return
         kinds = [_narrow_type(r.type) if _is_index(r.type) else r.type for r in results]
         with ir.InsertionPoint.after(op), op.location:
-            new = ir.Operation.create(op.name, results=kinds, operands=[self.twin.get(v, v) for v in operands],
-                                      attributes=attributes)
+            new = with_operands(op, [self.twin.get(v, v) for v in operands], kinds, attributes)
         for old, made in zip(results, new.results, strict=True):
             if made.type == old.type:
                 old.replace_all_uses_with(made)
@@ -191,10 +191,9 @@ class _SmallNarrower(_Narrower):
         at = _cast(total, ir.IndexType.get())
         operands = list(op.operands)
         operands[first:first + 1 + rank] = [flat, at]
-        attributes = {n: op.attributes[n] for n in op.attributes}
+        new = with_operands(op, operands)
         if op.name == COPY:
-            attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([1, 1, 1, 1, len(operands) - 4])
-        new = ir.Operation.create(op.name, [r.type for r in op.results], operands, attributes)
+            new.attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([1, 1, 1, 1, len(operands) - 4])
         for old, made in zip(op.results, new.results, strict=True):
             old.replace_all_uses_with(made)
         op.erase()

@@ -6,8 +6,6 @@ from xcc._mlir import Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 
-__all__ = ["NvvmKernelFunctions", "nvvm_kernels"]
-
 
 def nvvm_kernels(module: Module) -> list[Operation]:
     """The functions of `module` that are kernels, as llvm.func."""

@@ -26,6 +26,7 @@ from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.registers import guarded
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import config_int
+from xcc.passes.shared.regions import for_loop
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind, updated_only
 from xcc.passes.shared.values import index, op, splat, splat_constant, vec
 from xcc.passes.walk import ops_where
@@ -82,10 +83,10 @@ class _Workgroups:
             for copy in copies:
                 copy.fill()
             ir.Operation.create("gpu.barrier")
-            loop = scf_d.ForOp(block.arguments[0], self.total, index(self.workers), [])
-            with ir.InsertionPoint(loop.body):
+            own = scf_d.ForOp(block.arguments[0], self.total, index(self.workers), [])
+            with ir.InsertionPoint(own.body):
                 end = ir.Operation.create("scf.yield")
-            self._iterations(loop.induction_variable, end)
+            self._iterations(own.induction_variable, end)
             for copy in copies:
                 copy.replace()
             ir.Operation.create("gpu.barrier")
@@ -158,12 +159,10 @@ class _Copy:
 
     def _each(self, body: Any) -> None:
         """`body` of the places of the copy's elements, and of which there are, some at once."""
-        loop = scf_d.ForOp(index(0), self.extent, index(self.lanes), [])
-        with ir.InsertionPoint(loop.body):
+        with for_loop(index(0), self.extent, index(self.lanes)) as first:
             step = op("vector.step", [self._of(ir.IndexType.get())], [])
-            at = arith_d.addi(splat(loop.induction_variable, self.lanes), step)
+            at = arith_d.addi(splat(first, self.lanes), step)
             body(at, arith_d.cmpi(_I.slt, at, splat(self.extent, self.lanes)))
-            scf_d.yield_([])
 
     def _of(self, element: Type) -> Type:
         return vec(self.lanes, element)

@@ -15,6 +15,7 @@ from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir, ma
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import ACCESSES
 from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import with_operands
 from xcc.passes.walk import ops_where
 
 OPENED = frozenset(f"arith.{name}" for name in "addi subi muli index_cast".split())
@@ -105,8 +106,7 @@ class _Scalars:
             if not arithmetic:
                 return _extracted(vector, n)
             with op.location:
-                return ir.Operation.create(op.name, results=[kind], operands=operands,
-                                           attributes={a: op.attributes[a] for a in op.attributes}).result
+                return with_operands(op, operands, [kind]).result
 
 
 def _extracted(vector: Value, n: int) -> Value:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xcc.targets.base import Chip
 
-__all__ = ["ROWS_PART", "STACK", "TURNED", "panel_steps"]
-
 ROWS_PART = 196608      # elements of a product's left operand that may stay in the L2 cache
 STACK = 1 << 19         # bytes of panels on a thread's stack
 TURNED = 16             # steps that are turned together, as many columns or a vector of them

@@ -13,8 +13,6 @@ from xcc._mlir import ir
 from xcc.passes.shared.lanes import Lanes
 from xcc.passes.shared.values import op
 
-__all__ = ["FORMATS", "Format", "decode", "decode_half", "encode"]
-
 
 @dataclass(frozen=True)
 class Format:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from xcc._mlir import Attribute, Operation, Type, Value, ir
 
@@ -11,6 +11,14 @@ def op(name: str, results: Sequence[Type], operands: Sequence[Value], **attribut
     """Builds the op `name` at the current insertion point; returns its one result, or the op."""
     built = ir.Operation.create(name, results=list(results), operands=list(operands), attributes=attributes)
     return built.results[0] if len(results) == 1 else built
+
+
+def with_operands(source: Operation, operands: Iterable[Value], results: Iterable[Type] | None = None,
+                  attributes: Mapping[str, Attribute] | None = None) -> Operation:
+    """Builds `source` on other operands, with other types of results and attributes where given; regions are empty."""
+    return ir.Operation.create(source.name, operands=list(operands), regions=len(source.regions),
+                               results=[r.type for r in source.results] if results is None else list(results),
+                               attributes=dict(source.attributes.items() if attributes is None else attributes))
 
 
 def is_vector(value: Value) -> bool:

@@ -21,7 +21,7 @@ from xcc._mlir import Attribute, Block, Module, Operation, Value, arith_d, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.patterns import int_constant
-from xcc.passes.shared.values import index
+from xcc.passes.shared.values import index, with_operands
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip
 
@@ -151,8 +151,7 @@ def _again(op: Operation, values: dict[Value, Value], wider: Wider, factor: int)
         if op.name in ("tile.load", "tile.reshape"):
             attributes["shape"] = _like(attributes["shape"], shape)
     with op.location:
-        made = ir.Operation.create(op.name, results=results, operands=[values.get(v, v) for v in op.operands],
-                                   attributes=attributes)
+        made = with_operands(op, [values.get(v, v) for v in op.operands], results, attributes)
     values.update(zip(op.results, made.results, strict=True))
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from xcc._mlir import Module, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import element, with_element
+from xcc.passes.shared.values import with_operands
 from xcc.passes.walk import ops_where
 
 MOVES = ("llvm.intr.masked.load", "llvm.intr.masked.store", "llvm.intr.masked.gather", "llvm.intr.masked.scatter",
@@ -28,10 +29,8 @@ class MaskedBits(Pass):
         for o in ops_where(module, lambda o: o.name in MOVES and any(
                 _is_bf16(v.type) for v in (*o.operands, *o.results))):
             with ir.InsertionPoint(o), o.location:
-                made = ir.Operation.create(
-                    o.name, results=[_bits(r.type) for r in o.results],
-                    operands=[_cast(v, _bits(v.type)) if _is_bf16(v.type) else v for v in o.operands],
-                    attributes={n: o.attributes[n] for n in o.attributes})
+                made = with_operands(o, [_cast(v, _bits(v.type)) if _is_bf16(v.type) else v for v in o.operands],
+                                     [_bits(r.type) for r in o.results])
                 for old, new in zip(o.results, made.results, strict=True):
                     old.replace_all_uses_with(_cast(new, old.type))
             o.erase()

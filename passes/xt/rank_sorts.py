@@ -19,8 +19,6 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import name_of, rewrite
 
-__all__ = ["RankSorts", "sort_sizes"]
-
 SHORTEST = 32           # elements that one thread sorts as fast
 MOST = 1 << 36          # comparisons: about 20 ms of a large GPU
 WORK = 4096             # comparisons of a core in the time of a heap's step, a chain of reads from memory

@@ -55,11 +55,11 @@ class SplitContractions(Pass):
         tiles = -(-free[0] // TILE) * -(-free[1] // (FEW_COLUMNS if few else TILE)) * batch
         if min(free) < 2 or terms < self.terms or tiles > cores // 2:
             return 1
-        parts = 1
-        while parts * tiles <= (cores // 2 if few else cores) and divided % (2 * parts * NEIGHBOURS) == 0 \
-                and terms >= 2 * parts * (SHORTEST if 2 * parts <= MOST else LONG):
-            parts *= 2
-        return parts
+        most = 1
+        while most * tiles <= (cores // 2 if few else cores) and terms >= 2 * most * (
+                SHORTEST if 2 * most <= MOST else LONG):
+            most *= 2
+        return max(p for p in range(1, most + 1) if divided % p == 0 and divided // p % NEIGHBOURS == 0 or p == 1)
 
     def _convolution(self, op: Operation, cores: int) -> None:
         """The parts of the channels are groups, each with all outputs. The copy of a filter is made at compile time."""
@@ -113,7 +113,7 @@ class SplitContractions(Pass):
         parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
             [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores,
             p.m <= min(ctx.chip.streamed_rows, default=0) and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies)
-        if parts not in p.choices():
+        if not p.takes(parts):
             return
         a = xt.attrs_of(op)
         x, y = op.operands
@@ -145,12 +145,14 @@ class Product:
         """Its signature in the tuning database."""
         return f"product {self.dtype} {self.batch}x{self.m}x{self.n} r {self.k} ~{self.order}"
 
+    def takes(self, parts: int) -> bool:
+        """Whether its sum can be cut into `parts`."""
+        return min(self.m, self.n) > 1 and parts > 1 and self.k % (parts * NEIGHBOURS) == 0 \
+            and (parts <= MOST or self.k >= parts * LONG)
+
     def choices(self) -> tuple[int, ...]:
-        """The numbers of parts that its sum can be cut into."""
-        if min(self.m, self.n) <= 1:
-            return ()
-        return tuple(p for p in (2 << n for n in range(7))
-                     if self.k % (p * NEIGHBOURS) == 0 and (p <= MOST or self.k >= p * LONG))
+        """The numbers of parts that are worth a try."""
+        return tuple(p for p in (2 << n for n in range(9)) if self.takes(p))
 
 
 def product_of(op: Operation) -> Product | None:

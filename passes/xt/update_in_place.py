@@ -22,8 +22,6 @@ from xcc.passes.xt.graph.memory_uses import UPDATES, MemoryUses
 from xcc.passes.xt.graph.op_graph import IN_PLACE, nominal_count
 from xcc.passes.xt.graph.rewrite import at, blocks_of, dim_bounds, name_of, producer
 
-__all__ = ["UpdateInPlace", "ops_of_updates"]
-
 SHARE = 4       # what is changed is at most this part of a temporary: a kernel that writes all of it may do more
 WALKED = 32     # updates that the threads of a GPU walk in the time of other ways to order them
 

@@ -23,8 +23,6 @@ from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.passes.xt.products.panels import pack_columns, panel_width
 from xcc.targets.base import Chip
 
-__all__ = ["Chunks", "Form", "Shape", "Winograd", "affordable", "best_chunks", "direct_seconds"]
-
 
 @dataclass(frozen=True)
 class Shape:

@@ -11,8 +11,6 @@ from typing import ClassVar
 
 from xcc.targets.base import Chip
 
-__all__ = ["CHIPS", "AmdChip", "chips", "default_chip"]
-
 _KB, _MB = 1 << 10, 1 << 20
 _TRIPLE = "amdgcn-amd-amdhsa"
 

@@ -18,9 +18,7 @@ from xcc.targets.amdgcn.code_object import KernelInfo, code_object_chip, read_co
 from xcc.targets.base import Chip, KernelBinary, KernelLaunch
 from xcc.targets.gpu_module import kernel_functions, kernel_launches, kernel_llvm_ir, scratch_bytes
 from xcc.targets.lld import lld
-from xcc.targets.llvm_text import linked, nested_modules
-
-__all__ = ["assembly", "code_file", "code_object", "emit_kernel", "link_code_object"]
+from xcc.targets.llvm_text import linked, nested_modules, optimized
 
 
 @cache
@@ -31,16 +29,8 @@ def _target_machine(chip: Chip) -> Any:
     return target.create_target_machine(cpu=chip.cpu, features=chip.features, opt=3, reloc="pic", codemodel="small")
 
 
-def _optimized(ir_text: str, chip: Chip) -> Any:
-    machine = _target_machine(chip)
-    module = llvm.parse_assembly(ir_text)
-    module.triple = chip.triple
-    module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    return module
+def _optimized(ir_text: str, chip: Chip) -> llvm.ModuleRef:
+    return optimized(ir_text, chip, _target_machine(chip), loop_vectorization=False, slp_vectorization=False)
 
 
 def assembly(ir_text: str, chip: Chip) -> str:

@@ -7,8 +7,6 @@ from xcc.passes.pipeline import Pipeline
 from xcc.targets.base import Chip, chip_of
 from xcc.targets.gpu_stages import gpu_pipeline, plan_stage, thread_math, thread_stage
 
-__all__ = ["kernel_pipeline", "pipeline", "rocdl_stage", "tile_stages"]
-
 
 def rocdl_stage(chip: Chip) -> str:
     """From per-thread code to the ROCDL and LLVM dialects."""

@@ -13,8 +13,6 @@ from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, with_room
 from xcc.targets.gpu_operands import Loaded
 
-__all__ = ["candidates", "matrix_tile", "needed_registers", "predicted_registers", "wave_tile"]
-
 REGISTERS = 256     # that an instruction can name: past them CDNA moves accumulators to its other 256 and back
 LDS_RATE = 128 * 2.1e9      # bytes a second of a compute unit
 UNCOVERED = 0.2     # of what is not the longest of a step's times: not hidden behind it

@@ -9,8 +9,6 @@ from xcc.passes.linalg.kernel.kernel import Op
 from xcc.passes.shared.packing import ROWS_PART
 from xcc.symbolic import Dim
 
-__all__ = ["contraction_chunks"]
-
 PIECES = 4             # chunks of rows for each core, at least
 OPEN_TILES = 4         # tiles of rows of a chunk where the number of rows is not known,
 OPEN_WORK = 200_000    # and multiplications of a chunk

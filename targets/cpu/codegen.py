@@ -9,6 +9,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from xcc.diagnostics import UserError
+from xcc.targets import llvm_text
 from xcc.targets.base import Chip
 
 _RELAX = {"x86": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
@@ -31,21 +32,10 @@ def target_machine(chip: Chip) -> Any:
     return target.create_target_machine(cpu=chip.cpu, features=chip.features, opt=2, reloc="pic", codemodel="small")
 
 
-def optimized(ir_text: str, chip: Chip, *, vectorize: bool = False, level: int = 2) -> Any:
+def optimized(ir_text: str, chip: Chip, *, vectorize: bool = False, level: int = 2) -> llvm.ModuleRef:
     """The optimized llvmlite module. `vectorize` runs LLVM's own vectorizers: for loop kernels, not tile programs."""
-    machine = target_machine(chip)
-    module = llvm.parse_assembly(ir_text)
-    module.triple = chip.triple
-    module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = vectorize
-    options.slp_vectorization = False
-    options.loop_unrolling = vectorize
-    options.loop_interleaving = vectorize
-    builder = llvm.create_pass_builder(machine, options)
-    manager = builder.getModulePassManager()
-    manager.run(module, builder)
-    return module
+    return llvm_text.optimized(ir_text, chip, target_machine(chip), level, loop_vectorization=vectorize,
+                               slp_vectorization=False, loop_unrolling=vectorize, loop_interleaving=vectorize)
 
 
 def emit_object(ir_text: str, chip: Chip, *, vectorize: bool = False) -> bytes:

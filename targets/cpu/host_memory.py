@@ -12,8 +12,6 @@ from xcc.runtime.native_program import symbol_names
 from xcc.runtime.program import DTYPE_BYTES, Program
 from xcc.symbolic import Dim
 
-__all__ = ["EQ", "FLOATS", "NE", "UNE", "HostMemory"]
-
 FLOATS = {"f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "f8E4M3FN": "f8E4M3FN", "f8E5M2": "f8E5M2"}
 EQ, NE, UNE = ("arith.cmpi", 0), ("arith.cmpi", 1), ("arith.cmpf", 13)
 

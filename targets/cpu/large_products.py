@@ -12,9 +12,6 @@ from xcc.passes.linalg.schedule.cache_sets import PAGE
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
-__all__ = ["OUTGROWN", "STAGED_PART", "STAGED_TILES", "chunks_in_parts", "depth_block", "rows_together",
-           "shares_of_cache"]
-
 DEPTH = 2048           # steps of a block of a product, where it has more
 DEPTH_OUTSIDE = 1024   # the same where blocks are outside of all chunks,
 MOST_BLOCKS = 8        # unless these would be more, each with code of its own

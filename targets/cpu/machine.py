@@ -23,8 +23,6 @@ import numpy as np
 
 from xcc.targets.base import Chip
 
-__all__ = ["Machine", "limit_call", "measured"]
-
 VERSION = 2
 SIZES = tuple(1 << n for n in (15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 28))
 ROUNDS = 15

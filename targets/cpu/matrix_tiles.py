@@ -12,8 +12,6 @@ from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, bare_loop, is_pa
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
-__all__ = ["MATRIX_READ", "STRIP", "matrix_tile"]
-
 ROWS = 16           # of a register; also the groups of one of its rows
 SUMS = 4            # registers
 GROUP_BYTES = 4

@@ -16,8 +16,6 @@ from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import PIECES
 
-__all__ = ["OPEN_PACKED", "packed_steps", "panel_shares"]
-
 FAR = 4e-9          # seconds until a line that lies beyond the L2 cache is there, many being on their way
 COPY = 2e-9         # seconds to copy such a line, most of them along products
 WAYS = 8            # of a set of an L2 cache, at least

@@ -23,8 +23,6 @@ from xcc.runtime.dim_values import DimValues
 from xcc.runtime.program import Program
 from xcc.symbolic import NUMBERS, Dim
 
-__all__ = ["plan_function"]
-
 MOST_BYTES = 1 << 48        # of a buffer: the sum of all does not overflow
 BEGIN, END, SIZE, ORDER = "%c0", "%c1", "%c2", "%c3"        # rows of `work`
 

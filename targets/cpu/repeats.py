@@ -60,15 +60,15 @@ def operations(kernel: Kernel, place: Domain, schedule: Schedule) -> int:
         if op is None or (t, access) in seen:
             return
         seen.add((t, access))
-        env: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
+        env = op.loops_at(access, t.index)
         if op.is_reduction:
             if all(name in sizes for e in access for name in symbolic.symbols_of(e)):
                 times = min(times, made(access))
             times *= volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
             env |= {f"i{p}": symbolic.sym(f"r{len(seen)}_{p}") for p, r in enumerate(op.reduction) if r}
         total += times * operations_of(op)
-        for s, a in op.inputs:
-            visit(s, tuple(symbolic.substitute(e, env) for e in a), times)
+        for s, a in op.reads(env):
+            visit(s, a, times)
 
     visit(place.main, tuple(loop(d) for d in range(len(place.dims))), volume(place.dims))
     return total

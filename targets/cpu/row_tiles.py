@@ -11,8 +11,6 @@ from xcc.passes.linalg.schedule.cache_sets import PAGE, lines_of_a_set
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
-__all__ = ["row_tile", "row_tiles"]
-
 PANEL_WAYS = 6         # one of so many ways of a set of the L1 cache is for the panel that streams through
 
 

@@ -14,8 +14,6 @@ from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.repeats import least_repeated
 
-__all__ = ["Widths", "columns_of", "row_lanes", "rows_schedule"]
-
 CHUNK = 16384          # elements of a pointwise chunk (fewer that cost more), at most;
 SMALL_CHUNK = 2048     # where the cores would have less than
 CHUNKS_EACH = 2        # chunks, as few as that

@@ -13,8 +13,6 @@ from xcc.passes.linalg.schedule.schedule import CpuPart, Kept, Schedule
 from xcc.passes.xt.winograd import Shape, best_chunks
 from xcc.targets.base import Chip
 
-__all__ = ["winograd"]
-
 ACROSS = 4             # tiles of a chunk of images whose width is not known, at least
 AHEAD = 8192           # bytes of the filter that are fetched ahead of the products
 

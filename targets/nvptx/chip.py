@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from xcc.targets.base import Chip
 
-__all__ = ["NvidiaChip", "chip_for_capability", "chips"]
-
 KIB, MIB = 1024, 1 << 20
 TRIPLE = "nvptx64-nvidia-cuda"
 FALLBACK = "sm_90a"

@@ -14,11 +14,9 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.options import CompileOptions
 from xcc.targets.base import Chip, KernelBinary
 from xcc.targets.gpu_module import flat_module, kernel_functions, kernel_launches, scratch_bytes
-from xcc.targets.llvm_text import linked, llvm_ir, nested_modules
+from xcc.targets.llvm_text import linked, llvm_ir, nested_modules, optimized
 from xcc.targets.nvptx.packed_adds import without_packed_adds
 from xcc.targets.nvptx.ptxas import find_ptxas
-
-__all__ = ["assemble", "code_file", "emit_kernel", "ptx_of"]
 
 SHARED_ALIGNMENT = 1024     # bytes: the period of the swizzles that wgmma reads
 DEVICE_ATTRIBUTES = ("gpu.", "xcc.", "xt.")
@@ -93,17 +91,11 @@ def _parsed(text: str, chip: Chip) -> Any:
     """The llvmlite module of LLVM IR, optimized for `chip`."""
     import llvmlite.binding as llvm
 
-    machine = target_machine(chip)
-    parsed = llvm.parse_assembly(text)
-    parsed.triple = chip.triple
-    parsed.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.slp_vectorization = False       # threads' vectors are there, and it would make pairs of indices
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(parsed, builder)
-    optimized = str(parsed)
-    safe = without_packed_adds(optimized)
-    return parsed if safe is optimized else llvm.parse_assembly(safe)
+    # threads' vectors are there, and LLVM's would make pairs of indices
+    parsed = optimized(text, chip, target_machine(chip), slp_vectorization=False)
+    whole = str(parsed)
+    safe = without_packed_adds(whole)
+    return parsed if safe is whole else llvm.parse_assembly(safe)
 
 
 def _assembly(parsed: Any, chip: Chip) -> str:

@@ -22,8 +22,6 @@ from xcc.runtime.gpu_profile import FLUSH_BYTES
 from xcc.targets.base import KernelBinary
 from xcc.tuning.tuner_bench import Measured, Subject, random_array
 
-__all__ = ["measure"]
-
 RUNS = 5                    # of a graph
 MOST_COPIED = 1 << 28       # bytes of an input that is copied for each run; a larger one is no guest of the cache
 

@@ -18,6 +18,7 @@ from xcc._mlir import Module, Type, Value, arith_d, ir, llvm_d, nvvm_d, scf_d
 from xcc.passes.base import PassContext
 from xcc.passes.gpu.early_launch import EarlyLaunch
 from xcc.passes.gpu.layout.registers import guarded
+from xcc.passes.shared.regions import either
 from xcc.passes.shared.values import splat_constant
 from xcc.passes.upstream import Upstream
 from xcc.runtime.arena import walk
@@ -222,12 +223,7 @@ def _loop(begin: Any, end: Any, step: Any, body: Callable[..., Any], *carried: A
 
 def _where(condition: Any, make: Callable[[], Any], otherwise: Any) -> Any:
     """What `make` gives, which is evaluated where the condition holds."""
-    branch = scf_d.IfOp(condition, [otherwise.type], has_else=True)
-    with ir.InsertionPoint(branch.then_block):
-        scf_d.YieldOp([make()])
-    with ir.InsertionPoint(branch.else_block):
-        scf_d.YieldOp([otherwise])
-    return branch.results[0]
+    return either(condition, otherwise.type, make, lambda: otherwise)
 
 
 def _bits(width: int) -> Any:

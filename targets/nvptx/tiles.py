@@ -14,8 +14,6 @@ from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, with_room
 from xcc.targets.gpu_operands import Loaded
 
-__all__ = ["candidates", "fma_seconds", "matrix_tile", "streamed_seconds"]
-
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 LATENCY = 0.8e-6        # of a copy from the L2 cache, where two steps of the stages are being computed or freed
 ELEMENTS = 16384        # results whose epilogue takes START_SECONDS

@@ -19,6 +19,11 @@ def test_a_count_that_only_a_size_needs() -> None:
           {"one": np.array([1]), "many": np.array([9]), "zero": np.array([0])})
 
 
+def test_the_determinant_of_no_rows_is_one() -> None:
+    check([node("Slice", "x zero zero axes", "none"), node("Det", "none", "y")], {"x": numbers(2, 3, 3)}, "y",
+          {"zero": np.array([0, 0]), "axes": np.array([1, 2])}, dims={"x": ["n", 3, 3]})
+
+
 @pytest.mark.parametrize("axis", [None, 0])
 def test_compress_by_a_condition_of_another_length(axis: int | None) -> None:
     """What is longer than the data counts as far as there is data."""

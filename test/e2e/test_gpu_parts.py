@@ -64,3 +64,17 @@ def test_distinct_elements(kind, dynamic, in_order):
 
     with on_chip("sm_80"):
         check(lambda x: xt.unique(x, symbol="k", sorted=in_order), x, dynamic=dynamic)
+
+
+def test_sums_of_unknown_length():
+    """Few results of a product: as many workgroups as there are cores add up runs of steps, whatever their number."""
+    k = symbolic.sym("k")
+    types = [xt.TensorType((k, 72), "f16"), xt.TensorType((k, 40), "f16"), xt.TensorType((40,), "f32")]
+    module = module_of(lambda x, y, z: xt.add(
+        xt.dot_general(x, y, lhs_contract=(0,), rhs_contract=(0,), dtype="f32"), z), types)
+    with on_chip("sm_90a"):
+        model = compiled(module)
+    for n in (0, 1, 300):
+        x, y, z = (filled(s, "float32", i).round().astype(t) for i, (s, t) in enumerate((
+            ((n, 72), "float16"), ((n, 40), "float16"), ((40,), "float32"))))
+        np.testing.assert_array_equal(model(x, y, z), x.astype(np.float32).T @ y.astype(np.float32) + z)

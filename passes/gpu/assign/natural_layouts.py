@@ -11,13 +11,11 @@ from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes, shape_of, yielded
-from xcc.passes.gpu.memory.access import Access, register_run
+from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.thread.scan import scan_layout
 from xcc.passes.gpu.thread.sort import SORT, sorted_layout
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.targets.base import Chip
-
-__all__ = ["CONTRACTION", "NaturalLayouts", "scan_dim"]
 
 ANY, GATHER, MEMORY, SCAN, CONTRACTION = range(5)     # how strongly a layout is wanted
 Ranked = tuple[Layout, int]
@@ -152,7 +150,7 @@ class NaturalLayouts:
         width = min(max(1, self.chip.vector_bytes // size), most)
         source = self.of(op.operands[0])
         if source is not None and source[1] == MEMORY:
-            width = max(width, register_run(source[0], most, scan_dim(op))[0])
+            width = max(width, source[0].contiguous(most, scan_dim(op))[0])
         return scan_layout(shape, scan_dim(op), width, self.chip.warp, self.warps)
 
 

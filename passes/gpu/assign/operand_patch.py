@@ -12,8 +12,6 @@ from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.targets.base import Chip
 
-__all__ = ["patch"]
-
 RUN_BYTES = 16      # along k: every wave reads the tile, so that wide reads count for more than wide loads
 LEAST_BYTES = 4     # of a load
 

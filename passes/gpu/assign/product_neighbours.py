@@ -11,8 +11,6 @@ from xcc.passes.gpu.vendor import warpgroup
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.targets.base import Chip
 
-__all__ = ["join_columns", "share_rows"]
-
 
 def share_rows(op: Operation, chip: Chip, warps: int) -> None:
     """Gives the warps of `op` and of the contraction that its left operand is computed from the same rows, so

@@ -12,8 +12,6 @@ from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, shape_of
 from xcc.passes.shared.values import is_vector
 
-__all__ = ["Relayout", "free"]
-
 LEAVES = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_mask")
 VIEWS = ("vector.broadcast", "vector.transpose", "vector.shape_cast")
 

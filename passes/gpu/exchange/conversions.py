@@ -21,8 +21,6 @@ from xcc.passes.gpu.vendor.ldmatrix import loads_matrices
 from xcc.passes.shared.values import vec
 from xcc.targets.base import Chip
 
-__all__ = ["Exchange", "convert", "shuffle_xor"]
-
 REGISTERS, SHUFFLES, SHARED, PIECES = "registers", "shuffles", "shared", "pieces"
 NO_ROOM = 1 << 30       # cycles of a way through shared memory that is full
 BARRIER_CYCLES = 30     # that a warp waits at least, where nothing else runs

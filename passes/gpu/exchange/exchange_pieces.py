@@ -21,8 +21,6 @@ from xcc.passes.gpu.layout.registers import from_memory, from_registers, guarded
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.shared.values import index
 
-__all__ = ["convert_in_pieces", "part_functions"]
-
 WARPS, LANES = ("warp",), ("lane",)
 THREADS = LANES + WARPS
 

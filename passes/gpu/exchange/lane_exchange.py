@@ -25,8 +25,6 @@ from xcc.passes.shared.values import index
 if TYPE_CHECKING:
     from xcc.passes.gpu.exchange.thread_code import ThreadCode
 
-__all__ = ["LaneExchange", "emit_shuffle", "lane_exchange"]
-
 MOST_PLACED = 3         # lane bits that choose the register to fill
 SHUFFLE_CYCLES = 4      # of a warp for 4 bytes a lane
 Pair = tuple[int, int]  # lane, register

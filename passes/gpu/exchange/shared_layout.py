@@ -6,8 +6,6 @@ from xcc.passes.gpu.layout.forms import row_major, swizzled
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.vendor.ldmatrix import matrix_load
 
-__all__ = ["best_memory", "memory_cycles"]
-
 
 def best_memory(source: Layout, target: Layout, size: int, matrix: bool = False) -> Layout:
     """The shared memory layout in which writing `source` and reading `target` take the fewest cycles, issue included.

@@ -22,8 +22,6 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.ldmatrix import ROW, loads_matrices, matrix_load
 from xcc.passes.shared.values import index, vec
 
-__all__ = ["ANYTHING", "TURNS_BYTES", "SharedMemory"]
-
 SPACE = "#gpu.address_space<workgroup>"
 TURNS_BYTES = 4096      # that conversions take turns with; a loop that keeps tiles here leaves them as much
 Reads = tuple[int, int] | None

@@ -12,8 +12,6 @@ from xcc.passes.gpu.layout.linear import Layout, bits
 from xcc.passes.shared.values import index
 from xcc.targets.base import Chip
 
-__all__ = ["ThreadCode", "Turn"]
-
 Turn = tuple[Any, int] | None
 
 

@@ -15,9 +15,6 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import index
 
-__all__ = ["ACCESSES", "LIMIT", "WAVE", "Address", "LanePart", "address_of", "is_memory_access", "lane_terms",
-           "linear_terms", "same_in_workgroup"]
-
 LIMIT = 1 << 31         # bytes that a lane's part may reach
 ACCESSES = ("vector.load", "vector.store", "memref.load", "memref.store")
 WAVE = "wave"

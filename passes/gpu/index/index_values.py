@@ -11,8 +11,6 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.patterns import int_constant
 from xcc.symbolic import Dim
 
-__all__ = ["MAX_DIVISOR", "divisor", "forall_bounds", "kernel_symbols", "symbolic_value"]
-
 DYNAMIC = -9223372036854775808
 MAX_DIVISOR = 1 << 20
 

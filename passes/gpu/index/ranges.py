@@ -9,8 +9,6 @@ from itertools import product
 from xcc._mlir import Operation, ir
 from xcc.passes.shared.patterns import int_constant
 
-__all__ = ["Range", "range_of"]
-
 Range = tuple[int, int]
 """The least and the largest value."""
 

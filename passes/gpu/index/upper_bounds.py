@@ -8,8 +8,6 @@ from xcc._mlir import Operation, Value, ir, maker
 from xcc.passes.gpu.index.ranges import range_of
 from xcc.passes.shared.patterns import int_constant
 
-__all__ = ["largest"]
-
 CASTS = ("arith.index_cast", "arith.index_castui", "arith.extui")
 
 

@@ -8,8 +8,6 @@ from xcc.passes.gpu.layout.fragments import MatrixInstruction, select_group_inst
 from xcc.passes.gpu.layout.linear import Layout, log2
 from xcc.targets.base import Chip
 
-__all__ = ["HELD", "RUN", "SWAPPED", "UNSIGNED", "WARPS", "Contraction", "column_bits"]
-
 NO_DIM = -2             # the rows of a product of a vector with a matrix: no operand has them
 WARPS = "xcc.warps"     # on a vector.contract: the iteration dim that each bit of the warp number halves, -1: none
 SWAPPED = "xcc.swapped"     # on a vector.contract: the instruction gets its operands the other way round

@@ -7,8 +7,6 @@ from math import prod
 
 from xcc.passes.gpu.layout.linear import Layout, Vector, log2, unit
 
-__all__ = ["memory_of", "blocked", "row_major", "swizzled"]
-
 
 def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> Layout:
     """Memory offset of a position, a 1-D layout from ``dim0``, ...; `order` lists the dims fastest first."""

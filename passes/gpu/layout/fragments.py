@@ -13,8 +13,6 @@ from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.targets.base import Chip
 
-__all__ = ["MatrixInstruction", "exact_instructions", "select_group_instruction", "select_instruction"]
-
 
 @dataclass(frozen=True)
 class MatrixInstruction:

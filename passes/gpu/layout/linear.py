@@ -15,8 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Layout", "Vector", "bits", "log2", "unit"]
-
 Vector = tuple[int, ...]
 Bases = tuple[tuple[str, tuple[Vector, ...]], ...]
 
@@ -163,18 +161,19 @@ class Layout:
         """The same lanes and warps with other register basis vectors."""
         return Layout.make(self.shape, {**dict(self.bases), "register": vectors})
 
-    def contiguous(self, limit: int) -> tuple[int, list[int]]:
-        """The widest run of consecutive positions of a 1-D layout that lies in one thread's registers.
+    def contiguous(self, limit: int, dim: int = -1) -> tuple[int, list[int]]:
+        """The widest run of neighbours along `dim` that lies in one thread's registers.
 
         Returns its length (at most `limit`) and the register bits that span it, in order. All other input bits leave
         the run's low bits alone, so that every run is aligned to its length.
         """
+        dim %= len(self.shape)
+        registers = [v[dim] if not any(c for d, c in enumerate(v) if d != dim) else 0 for v in self.basis("register")]
         chosen: list[int] = []
-        registers = self.basis("register")
         while (2 << len(chosen)) <= limit:
             want = 1 << len(chosen)
-            found = [i for i, v in enumerate(registers) if v == (want,)]
-            if not found or any(v[0] & want for n, vs in self.bases for i, v in enumerate(vs)
+            found = [i for i, c in enumerate(registers) if c == want]
+            if not found or any(v[dim] & want for n, vs in self.bases for i, v in enumerate(vs)
                                 if not (n == "register" and i == found[0])):
                 break
             chosen.append(found[0])

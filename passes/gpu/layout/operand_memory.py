@@ -6,8 +6,6 @@ from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.forms import row_major, swizzled
 from xcc.passes.gpu.layout.linear import Layout, log2
 
-__all__ = ["operand_layout", "operand_memory"]
-
 CHUNK_BYTES = 16
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xcc._mlir import Type, Value, arith_d, ir, maker, scf_d, vector_d
+from xcc._mlir import Type, Value, arith_d, ir, maker, vector_d
 from xcc.passes.gpu.layout.linear import bits
+from xcc.passes.shared.regions import when
 from xcc.passes.shared.values import vec
-
-__all__ = ["from_memory", "from_registers", "guarded", "memory_type", "register_groups",
-           "registers_of", "select_registers", "to_memory"]
 
 
 def registers_of(value: Value) -> list[Value]:
@@ -50,10 +48,8 @@ def guarded(condition: Value | None, build: Callable[[], object]) -> None:
     if condition is None:
         build()
         return
-    branch = scf_d.IfOp(condition)
-    with ir.InsertionPoint(branch.then_block):
+    with when(condition):
         build()
-        scf_d.yield_([])
 
 
 def memory_type(element_type: Type) -> Type:

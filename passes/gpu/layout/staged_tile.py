@@ -12,8 +12,6 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["ASYNC", "ONCE", "REGISTERS", "StagedTile"]
-
 ASYNC, REGISTERS, ONCE = "async", "registers", "once"
 
 

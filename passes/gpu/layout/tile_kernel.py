@@ -13,8 +13,6 @@ from xcc.passes.shared.values import is_vector
 from xcc.passes.walk import walk
 from xcc.targets.base import Chip
 
-__all__ = ["TileKernel", "tile_kernels"]
-
 
 class TileKernel:
     """The kernel `func`, computed by workgroups of `threads` on `chip`."""

@@ -9,9 +9,6 @@ from xcc._mlir import Block, Operation, Type, Value, ir, maker
 from xcc.diagnostics import UserError
 from xcc.passes.gpu.layout.linear import Layout
 
-__all__ = ["CONVERT", "LAYOUT", "config_int", "element_bytes", "int_attribute", "set_int", "shape_of", "splat",
-           "step_of", "words", "yielded"]
-
 LAYOUT = "xcc.layout"       # of the vectors that an op gives, or that it stores
 CONVERT = "builtin.unrealized_conversion_cast"      # of a vector to its own type: to another layout
 

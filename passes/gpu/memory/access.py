@@ -10,29 +10,11 @@ from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
-__all__ = ["Access", "map_dims", "mask_layout", "neighbours_in_lanes", "neighbours_in_registers", "register_run"]
-
 
 def map_dims(op: Operation) -> list[int]:
     """For each vector dim of a transfer op the memory dim it walks, -1 where it broadcasts."""
     amap = op.attributes["permutation_map"].value
     return [e.position if isinstance(e, ir.AffineDimExpr) else -1 for e in amap.results]
-
-
-def register_run(layout: Layout, limit: int, dim: int = -1) -> tuple[int, list[int]]:
-    """The longest aligned run of neighbours along `dim` in one thread: elements (`limit` at most) and register bits."""
-    dim %= len(layout.shape)
-    registers = [v[dim] if not any(c for d, c in enumerate(v) if d != dim) else 0 for v in layout.basis("register")]
-    chosen: list[int] = []
-    while (2 << len(chosen)) <= limit:
-        want = 1 << len(chosen)
-        found = [i for i, c in enumerate(registers) if c == want]
-        others = [v[dim] for n, vs in layout.bases for i, v in enumerate(vs)
-                  if not (n == "register" and found and i == found[0])]
-        if not found or any(c & want for c in others):
-            break
-        chosen.append(found[0])
-    return 1 << len(chosen), chosen
 
 
 class Access:
@@ -83,7 +65,7 @@ class Access:
         """The widest vector access of `layout` here: elements, and the register bits that span it."""
         last = len(self.sizes) - 1
         along = [i for i, d in enumerate(self.dims) if d == last]
-        return register_run(layout, self.aligned, along[0]) if along else (1, [])
+        return layout.contiguous(self.aligned, along[0]) if along else (1, [])
 
     def efficiency(self, layout: Layout) -> float:
         """Bytes a warp asks for over the bytes of the 32-byte sectors it touches, for its first access."""

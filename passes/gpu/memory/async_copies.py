@@ -13,8 +13,6 @@ from xcc.passes.shared.values import index
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["AsyncCopy", "all_of", "copy_async"]
-
 AsyncCopy = tuple[list[int], Any, list[Any], Any]   # registers, memref, indices, test or None
 
 

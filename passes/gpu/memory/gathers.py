@@ -10,7 +10,6 @@ from xcc.passes.gpu.index.index_vectors import gather_run, same_along
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes
-from xcc.passes.gpu.memory.access import register_run
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, copy_async
 from xcc.passes.gpu.memory.transfers import Transfer
 from xcc.passes.shared.attributes import INSIDE
@@ -18,8 +17,6 @@ from xcc.passes.shared.values import vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
-
-__all__ = ["Gather", "gather", "reader", "scatter"]
 
 
 class Gather:
@@ -32,7 +29,7 @@ class Gather:
         self.chosen, self.mask, self.other = (registers_of(k.get(v)) for v in operands[-3:])
         self.element = ir.VectorType(op.results[0].type).element_type
         self.bytes = element_bytes(self.element)
-        self.width, run = register_run(self.layout, gather_run(op, k.chip.vector_bytes))
+        self.width, run = self.layout.contiguous(gather_run(op, k.chip.vector_bytes))
         self.groups = register_groups(self.layout.registers, run)
         self.uniform = Gather.uniform_mask(op, self.width)
 

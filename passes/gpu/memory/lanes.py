@@ -13,8 +13,6 @@ from xcc._mlir import Block, Value, arith_d, ir, maker, vector_d
 from xcc.passes.gpu.layout.tile_ops import splat
 from xcc.passes.shared.patterns import int_constant
 
-__all__ = ["Lanes"]
-
 Form = tuple[Mapping[Any, int], int]
 """A sum: values and how often each is in it, and a constant."""
 

@@ -12,6 +12,7 @@ from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, registers_of, select_registers
 from xcc.passes.gpu.memory.access import Access, mask_layout
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, all_of, copy_async
+from xcc.passes.shared.regions import either
 from xcc.passes.shared.values import index, vec
 
 if TYPE_CHECKING:
@@ -146,24 +147,13 @@ class Transfer:
         if self.mask is None:
             return plain()
         whole = self.mask[group[0]] if self.uniform else all_of([self.mask[r] for r in group])
-        branch = scf_d.IfOp(whole, [kind], has_else=True)
-        with ir.InsertionPoint(branch.then_block):
-            scf_d.yield_([plain()])
-        with ir.InsertionPoint(branch.else_block):
-            if self.uniform:
-                scf_d.yield_([vector_d.broadcast(kind, padding)])
-            else:
-                scf_d.yield_([from_registers([self._load_one(r, element, padding) for r in group])])
-        return branch.results[0]
+        return either(whole, kind, plain, lambda: vector_d.broadcast(kind, padding) if self.uniform else from_registers(
+            [self._load_one(r, element, padding) for r in group]))
 
     def _load_one(self, register: int, element: Type, padding: Value) -> Value:
         assert self.mask is not None
-        branch = scf_d.IfOp(self.mask[register], [element], has_else=True)
-        with ir.InsertionPoint(branch.then_block):
-            scf_d.yield_([memref_d.load(self.memref, self.indices(register))])
-        with ir.InsertionPoint(branch.else_block):
-            scf_d.yield_([padding])
-        return branch.results[0]
+        return either(self.mask[register], element, lambda: memref_d.load(self.memref, self.indices(register)),
+                      lambda: padding)
 
     def _store_one(self, register: int, scalar: Value) -> None:
         memref_d.store(scalar, self.memref, self.indices(register))

@@ -13,8 +13,6 @@ from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import shape_of
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 
-__all__ = ["EXCHANGE", "exchange_of", "is_staged", "write_exchange"]
-
 EXCHANGE = "xcc.exchange"       # on a conversion: how it is done
 
 

@@ -23,8 +23,6 @@ from xcc.passes.shared.values import index
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["LaterTiles", "nothing_known"]
-
 
 class LaterTiles:
     """The tiles of `plan`, which `block`, the loop's body, loads at `steps`; `k` emits.

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from xcc.passes.gpu.layout.tile_kernel import TileKernel
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["IN_FLIGHT", "PEELED", "STAGED", "STAGES", "UNROLL", "LoadsAhead", "forget", "staged_tiles", "write_staged"]
-
 STAGED = "xcc.staged"           # on a vector.contract: of each operand, what is known of it in shared memory
 STAGES = "xcc.stages"           # on an scf.for: steps whose tiles are in shared memory at once
 IN_FLIGHT = "xcc.in_flight"     # on an scf.for: steps whose products may still run while the next one begins

@@ -17,8 +17,6 @@ from xcc.passes.walk import walk
 if TYPE_CHECKING:
     from xcc.passes.gpu.layout.tile_kernel import TileKernel
 
-__all__ = ["exchange_bytes", "room_inside"]
-
 ALIGNMENT = 16
 
 

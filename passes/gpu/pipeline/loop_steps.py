@@ -6,8 +6,6 @@ from xcc._mlir import Operation, Value, arith_d
 from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import index
 
-__all__ = ["Steps"]
-
 
 class Steps:
     """The steps from `lower` to below `upper`, `step` apart: index values."""

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from xcc.passes.gpu.pipeline.rounds import Rounds
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["PipelinedLoop", "pipelined_loop"]
-
-
 
 def pipelined_loop(k: KernelBuilder, op: Operation, plan: LoadsAhead) -> None:
     """Emits the loop `op` with its tiles loaded ahead."""

@@ -9,15 +9,13 @@ from xcc._mlir import Block, Operation, Type, Value, ir, maker
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, step_of
-from xcc.passes.gpu.memory.access import Access, register_run
+from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.memory.gathers import Gather
 from xcc.passes.gpu.memory.transfers import Transfer
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.layout.tile_kernel import TileKernel
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
-
-__all__ = ["LOADS", "PURE", "adds_alone", "loads_of_step", "may_be_async", "products", "runs_on"]
 
 PURE = ("arith.", "math.", "affine.apply", "vector.broadcast", "vector.transpose", "vector.step", "vector.shape_cast",
         "vector.create_mask", "vector.constant_mask", "vector.extract", "memref.reinterpret_cast")
@@ -60,7 +58,7 @@ def may_be_async(k: TileKernel | KernelBuilder, value: Value, memory: Layout, st
 
 def _gather_may(k: Any, op: Operation, layout: Layout, memory: Layout, size: int) -> bool:
     """Whether a gather reads whole runs, zeros where its mask is off."""
-    width, run = register_run(layout, gather_run(op, k.chip.vector_bytes))
+    width, run = layout.contiguous(gather_run(op, k.chip.vector_bytes))
     if width * size not in (4, 8, 16) or memory.compose(layout).contiguous(width) != (width, run):
         return False
     other = maker(op.operands[len(op.operands) - 1], "arith.constant")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["WHOLE", "WholeSteps"]
-
 WHOLE = "xcc.whole"     # on an scf.for: its whole steps have a loop of their own
 _I = arith_d.CmpIPredicate
 _ORDER = {_I.slt.value: (0, 1, 0), _I.sle.value: (0, 1, 1), _I.sgt.value: (1, 0, 0), _I.sge.value: (1, 0, 1)}

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Operation, Type, Value, arith_d, ir, scf_d
+from xcc._mlir import Attribute, Operation, Type, Value, arith_d, ir
 from xcc.passes.gpu.layout.registers import from_registers, guarded, memory_type, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.shared.combining import rmw_kind
+from xcc.passes.shared.regions import either
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
-
-__all__ = ["ATOMIC", "atomic"]
 
 ATOMIC = "tile.atomic"
 
@@ -50,12 +49,8 @@ def _update(value: Value, memory: Value, at: Value, kind: Attribute) -> Value:
 
 def _where(condition: Value, element: Type, update: Callable[[], Any]) -> Value:
     """What the update gives, 0 where the condition is false."""
-    branch = scf_d.IfOp(condition, [element], has_else=True)
-    with ir.InsertionPoint(branch.then_block):
-        scf_d.yield_([update()])
-    with ir.InsertionPoint(branch.else_block):
-        scf_d.yield_([arith_d.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0)])
-    return branch.results[0]
+    return either(condition, element, update,
+                  lambda: arith_d.constant(element, 0.0 if isinstance(element, ir.FloatType) else 0))
 
 
 def _told(shared: Any, value: Value, layout: Any, element: Type) -> Any:

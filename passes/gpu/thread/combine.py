@@ -22,8 +22,6 @@ from xcc.passes.shared.values import index
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["ACCUMULATE", "accumulate", "accumulated_layout", "alloc"]
-
 ACCUMULATE = "tile.accumulate"
 
 _I = arith_d.CmpIPredicate

@@ -13,8 +13,6 @@ from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.shared.values import index
 from xcc.passes.walk import walk
 
-__all__ = ["INSTANCES", "Grid", "instances_problem"]
-
 INSTANCES = "xcc.instances"     # on an scf.forall: iterations that a workgroup computes, a warp each
 WHOLE_WORKGROUP = ("memref.alloc", "tile.accumulate", "vector.contract")
 

@@ -25,10 +25,8 @@ from xcc.passes.gpu.thread.pieces import IN_PIECES, Pieces
 from xcc.passes.gpu.thread.scan import scan
 from xcc.passes.gpu.thread.sort import SORT, sort
 from xcc.passes.gpu.vendor import warpgroup
-from xcc.passes.shared.values import is_elementwise, is_vector, vec
+from xcc.passes.shared.values import is_elementwise, is_vector, vec, with_operands
 from xcc.targets.base import Chip
-
-__all__ = ["KernelBuilder"]
 
 FORALL_END = ("scf.forall.in_parallel", "scf.in_parallel")
 
@@ -119,16 +117,12 @@ class KernelBuilder(TileKernel):
 
     def scalar(self, op: Operation) -> None:
         """Copies an operation on uniform values, with its regions."""
-        copy = ir.Operation.create(op.name, results=[r.type for r in op.results],
-                                   operands=[self.get(v) for v in op.operands],
-                                   attributes=attributes_of(op), regions=len(op.regions))
-        for old, new in zip(op.results, copy.results, strict=True):
-            self.values[old] = new
+        copy = with_operands(op, map(self.get, op.operands), None, attributes_of(op))
+        self.values.update(zip(op.results, copy.results, strict=True))
         for old_region, new_region in zip(op.regions, copy.regions, strict=True):
             for old_block in old_region.blocks:
                 new_block = new_region.blocks.append(*[a.type for a in old_block.arguments])
-                for a, b in zip(old_block.arguments, new_block.arguments, strict=True):
-                    self.values[a] = b
+                self.values.update(zip(old_block.arguments, new_block.arguments, strict=True))
                 with ir.InsertionPoint(new_block):
                     self.shared.keep_reads()
                     self.block(old_block)
@@ -137,17 +131,14 @@ class KernelBuilder(TileKernel):
 
     def elementwise(self, op: Operation) -> None:
         """`op` on the thread's registers of its operands, which have the layout of its results."""
-        operands = [self.get(v) for v in op.operands]
-        copy = ir.Operation.create(op.name, results=[self.type_of(r) for r in op.results], operands=operands,
-                                   attributes=attributes_of(op))
-        for old, new in zip(op.results, copy.results, strict=True):
-            self.values[old] = new
+        copy = with_operands(op, map(self.get, op.operands), map(self.type_of, op.results), attributes_of(op))
+        self.values.update(zip(op.results, copy.results, strict=True))
 
     @staticmethod
     def elementwise_of(op: Operation, operands: list[Value], registers: int) -> Value:
         """`op`, which has one result, on vectors of some of its registers."""
         kind = vec(registers, ir.VectorType(op.results[0].type).element_type)
-        return ir.Operation.create(op.name, results=[kind], operands=operands, attributes=attributes_of(op)).result
+        return with_operands(op, operands, [kind], attributes_of(op)).result
 
     def plan_of(self, loop: Operation) -> LoadsAhead | None:
         """What the scf.for `loop` keeps in shared memory."""
@@ -168,14 +159,12 @@ class KernelBuilder(TileKernel):
         lower, upper, step, *init = [self.get(v) for v in op.operands]
         loop = scf_d.ForOp(lower, upper, step, init)
         old = op.regions[0].blocks[0]
-        for a, b in zip(old.arguments, loop.body.arguments, strict=True):
-            self.values[a] = b
+        self.values.update(zip(old.arguments, loop.body.arguments, strict=True))
         self.shared.reads = ANYTHING      # by the step before
         with ir.InsertionPoint(loop.body):
             self.block(old)
         self.shared.keep_reads()
-        for a, b in zip(op.results, loop.operation.results, strict=True):
-            self.values[a] = b
+        self.values.update(zip(op.results, loop.operation.results, strict=True))
         return None
 
     def while_loop(self, op: Operation) -> None:
@@ -184,14 +173,12 @@ class KernelBuilder(TileKernel):
         for old_region, new_region in zip(op.regions, copy.regions, strict=True):
             old = old_region.blocks[0]
             new = new_region.blocks.append(*[self.type_of(a) for a in old.arguments])
-            for a, b in zip(old.arguments, new.arguments, strict=True):
-                self.values[a] = b
+            self.values.update(zip(old.arguments, new.arguments, strict=True))
             self.shared.reads = ANYTHING      # by the turn before
             with ir.InsertionPoint(new):
                 self.block(old)
         self.shared.keep_reads()
-        for a, b in zip(op.results, copy.results, strict=True):
-            self.values[a] = b
+        self.values.update(zip(op.results, copy.results, strict=True))
 
     def branch(self, op: Operation) -> None:
         copy = ir.Operation.create("scf.if", results=[self.type_of(r) for r in op.results],
@@ -202,8 +189,7 @@ class KernelBuilder(TileKernel):
                     self.shared.keep_reads()
                     self.block(old_block)
         self.shared.keep_reads()
-        for old, new in zip(op.results, copy.results, strict=True):
-            self.values[old] = new
+        self.values.update(zip(op.results, copy.results, strict=True))
 
     def convert(self, op: Operation) -> None:
         """The operand in another layout."""

@@ -24,8 +24,6 @@ from xcc.passes.shared.values import is_elementwise, is_vector
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["AHEAD", "IN_PIECES", "PIECES", "PREFETCH", "Pieces", "barrier_behind", "has_copies"]
-
 PIECES = "xcc.pieces"           # on a transfer_write: registers that are computed and stored at once
 AHEAD = "xcc.ahead"             # on a transfer_write: pieces ahead of which the loads of one are asked for
 IN_PIECES = "xcc.in_pieces"     # on what is computed as stores ask for it

@@ -25,8 +25,6 @@ from xcc.passes.shared.values import index
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["scan", "scan_layout"]
-
 _I = arith_d.CmpIPredicate
 
 

@@ -25,8 +25,6 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes, shape_of
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["SORT", "sort", "sorted_layout"]
-
 SORT = "tile.sort"
 
 LEAST = 2       # bits of places in registers, also where the tile has fewer elements than that for each thread

@@ -19,8 +19,6 @@ from xcc.passes.gpu.index.address import LIMIT, Address, lane_terms, linear_term
 from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.shared.patterns import int_constant
 
-__all__ = ["Bounds", "bounds"]
-
 SIGNED, UNSIGNED = 2, 6     # arith.cmpi: slt, ult
 
 

@@ -20,8 +20,6 @@ from xcc._mlir import Value, ir
 from xcc.passes.gpu.layout.fragments import MatrixInstruction
 from xcc.passes.gpu.layout.linear import Layout, log2
 
-__all__ = ["INSTRUCTIONS"]
-
 Vectors = list[tuple[int, int]]
 
 

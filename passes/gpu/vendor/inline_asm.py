@@ -7,8 +7,6 @@ from typing import Any
 
 from xcc._mlir import Type, Value, ir
 
-__all__ = ["inline_asm"]
-
 
 def inline_asm(text: str, constraints: str, results: Sequence[Type] = (), operands: Sequence[Value] = (), *,
                effects: bool = True) -> Any:

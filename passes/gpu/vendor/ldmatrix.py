@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from xcc.passes.gpu.exchange.thread_code import ThreadCode
     from xcc.targets.base import Chip
 
-__all__ = ["MatrixLoad", "loads_matrices", "matrix_load"]
-
 ROW, WORD = 16, 4       # bytes of a row of a tile, and of what a lane holds of it
 
 

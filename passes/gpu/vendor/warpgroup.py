@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from xcc.passes.gpu.exchange.thread_code import ThreadCode
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-__all__ = ["ALIGNMENT", "MULTIPLY", "WAIT", "fence_writes", "matrix_memory", "multiply", "near_k",
-           "swizzled_rows", "wait"]
-
 MULTIPLY, WAIT = "xtg.wgmma", "xtg.wgmma_wait"
 PIECE = 16          # bytes that the swizzle keeps together
 ROW = 128           # bytes of the longest swizzled row

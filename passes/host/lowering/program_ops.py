@@ -33,8 +33,6 @@ from xcc.runtime.program import (
 from xcc.runtime.program_reader import program_from_json
 from xcc.symbolic import Expr
 
-__all__ = ["read_program", "write_program"]
-
 CLASSES: dict[str, type] = {
     "host.bind_symbol": BindSymbol, "host.collective": Collective, "host.copy": Copy, "host.for": For, "host.if": If,
     "host.launch": Launch, "host.require": Require, "host.set_scalar": SetScalar, "host.state": State,

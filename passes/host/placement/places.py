@@ -22,9 +22,6 @@ from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import name_of
 
-__all__ = ["AT_LOAD", "OWN", "PLACES", "SHARES", "Place", "has_places", "main_of", "note_shares", "overwritable",
-           "places_of", "set_places"]
-
 AT_LOAD = "host.at_load"
 """Of a dispatch that runs once, when the model is loaded."""
 PLACES = "host.places"

@@ -12,8 +12,6 @@ from xcc.passes.linalg.build.tile_values import Axis, Ix
 from xcc.passes.linalg.kernel.kernel import Tensor
 from xcc.symbolic import Dim
 
-__all__ = ["LINE_BYTES", "Views", "memref_type", "merged", "plain", "prefetch", "storage_type"]
-
 LINE_BYTES = 64
 DYNAMIC = ir.ShapedType.get_dynamic_size()
 

@@ -13,8 +13,6 @@ from xcc.passes.linalg.build.tile_values import V
 from xcc.passes.shared.patterns import int_constant
 from xcc.symbolic import Dim
 
-__all__ = ["ATOM_OPS", "ScalarBuilder"]
-
 Int = int       # the builder has a method of that name
 ATOM_OPS = {"floordiv": "arith.floordivsi", "max": "arith.maxsi", "min": "arith.minsi"}
 DIVISIONS = ("arith.floordivsi", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.ceildivsi")

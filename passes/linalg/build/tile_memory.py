@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from xcc._mlir import Module, Type, Value, ir, owner_op, vector_d
+from xcc.dialects.xt.fields import decode_dense
 from xcc.passes.linalg.build.buffers import LINE_BYTES, Views, memref_type, merged, plain, prefetch, storage_type
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
@@ -46,14 +47,10 @@ class Memory:
         """A constant table becomes a private global."""
         attr = t.constant
         kind = memref_type(t.dims, t.element)
-        if kind.element_type != t.element:
-            values = [int(bool(x)) for x in ir.DenseIntElementsAttr(t.constant)]
-            tensor = ir.RankedTensorType.get(list(kind.shape), kind.element_type)
-            attr = ir.DenseElementsAttr.get([ir.IntegerAttr.get(kind.element_type, v) for v in values], tensor)
-        elif tuple(ir.RankedTensorType(attr.type).shape) != tuple(kind.shape):
-            attr = attr.reshape(ir.RankedTensorType.get(list(kind.shape), kind.element_type)) \
-                if hasattr(attr, "reshape") else ir.Attribute.parse(
-                    str(attr).rsplit(":", 1)[0] + f": tensor<{'x'.join(map(str, [*kind.shape, kind.element_type]))}>")
+        stored = ir.RankedTensorType.get(list(kind.shape), kind.element_type)
+        if attr.type != stored:         # of bools, or with dims of 1
+            values = decode_dense(attr).astype(float if isinstance(t.element, ir.FloatType) else int).ravel()
+            attr = ir.DenseElementsAttr.get([scalar_attr(stored.element_type, v.item()) for v in values], stored)
         name = f"__table_{len(list(self.module.body.operations))}"
         with ir.InsertionPoint.at_block_begin(self.module.body):
             ir.Operation.create("memref.global", attributes={

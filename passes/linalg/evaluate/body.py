@@ -15,8 +15,6 @@ from xcc.symbolic import Dim
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["Body"]
-
 
 class Body:
     """The body of `op` at the loop indices `env`; `accumulators` replaces output arguments.
@@ -34,7 +32,7 @@ class Body:
 
     def yielded(self) -> list[V]:
         """What the body yields."""
-        return [self._as_value(self._get(v)) for v in list(self.op.block.operations)[-1].operands]
+        return [self._as_value(self._get(v)) for v in self.op.yielded]
 
     def value(self, v: Value) -> V:
         """One value of the body."""

@@ -21,7 +21,6 @@ from xcc.passes.linalg.kernel.chained import ChainedSum
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, ops_behind
 from xcc.passes.linalg.kernel.online import Read
 from xcc.passes.linalg.kernel.reduction_body import narrow, product_operands
-from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
@@ -116,9 +115,8 @@ class ChainedLoop(KeyLoop):
         if op is None or op.is_reduction:
             known = all(n in env or n in self.ev.kernel.symbols for e in access for n in symbolic.symbols_of(e))
             return [*found, (t, access)] if known and (op is not None or t.arg >= 0) else found
-        inner: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-        for s, a in op.inputs:
-            found = self._behind(s, tuple(symbolic.substitute(e, inner) for e in a), env, seen, found)
+        for s, a in op.reads(op.loops_at(access, t.index)):
+            found = self._behind(s, a, env, seen, found)
         return found
 
     def _evaluate(self, s: ChainedSum, env: dict[str, Ix], products: bool) -> None:

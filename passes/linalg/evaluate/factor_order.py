@@ -20,8 +20,6 @@ from xcc.passes.linalg.kernel.reduction_body import narrow
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["factor_tile"]
-
 LAST = 2 * REDUCTION_ORDER
 
 

@@ -19,8 +19,6 @@ from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["fetch_ahead", "packed_input", "panel_dim"]
-
 SECOND_CACHE = 2       # memref.prefetch's locality hint: not the first level
 
 

@@ -67,9 +67,9 @@ def _positions(main: Tensor) -> dict[Tensor, Access]:
         if op is None or known:
             return
         env: dict[str, Dim] = {f"i{p}": symbolic.sym(f"r{len(found)}_{p}") for p in range(len(op.loops))}
-        env |= {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-        for s, a in op.inputs:
-            visit(s, tuple(symbolic.substitute(e, env) for e in a))
+        env |= op.loops_at(access, t.index)
+        for s, a in op.reads(env):
+            visit(s, a)
 
     visit(main, tuple(loop(n) for n in range(len(main.dims))))
     return found

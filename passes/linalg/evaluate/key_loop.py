@@ -120,7 +120,7 @@ class KeyLoop:
         if op is None or (t, access) in seen:
             return
         seen.add((t, access))
-        inner: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
+        inner = op.loops_at(access, t.index)
         outer: dict[str, Ix] = dict(env)
         for p, r in enumerate(op.reduction):
             size, lanes = op.loops[p], self.ev.reduce[op].get(p, 0) if op.is_reduction else 0
@@ -128,8 +128,7 @@ class KeyLoop:
                 name = f"whole{id(op)}_{p}"
                 outer[name] = Ix(coefs=((self.ev.full_axis(size, lanes, []), 1),))
                 inner[f"i{p}"] = symbolic.sym(name)
-        for s, a in op.inputs:
-            at = tuple(symbolic.substitute(e, inner) for e in a)
+        for s, at in op.reads(inner):
             known = all(n in outer or n in self.ev.kernel.symbols for e in at for n in symbolic.symbols_of(e))
             if s.producer is None and op.is_reduction and known:
                 self.ev.tile(s, [self.b.access(e, outer) for e in at])

@@ -24,12 +24,9 @@ from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.pieces import Pieces
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, loop
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum
-from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
-
-__all__ = ["Piece", "concatenations", "key_pieces"]
 
 KEY = symbolic.sym("key")
 LEAST = 16      # keys of a step: as many as matrix instructions take
@@ -94,8 +91,8 @@ def concatenations(g: OnlineGroup, sums: Sequence[OnlineSum]) -> dict[Op, Pieces
         if op is None or (t, access) in seen or KEY not in access:
             continue
         seen.add((t, access))
-        at: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-        reads += [(s, tuple(symbolic.substitute(e, at) for e in a)) for s, a in op.inputs]
+        at = op.loops_at(access, t.index)
+        reads += op.reads(at)
         pieces = None if op.operation is None or op.is_reduction else Pieces.of(_yielded(op))
         if pieces is not None and at.get(str(loop(pieces.loop))) == KEY:
             found[op] = pieces
@@ -107,5 +104,5 @@ def _at_keys(access: Access, key: int) -> Access:
 
 
 def _yielded(op: Op) -> Operation | None:
-    made = list(op.block.operations)[-1].operands[0].owner
+    made = op.yielded[0].owner
     return None if isinstance(made, ir.Block) else made.operation

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xcc import symbolic
 from xcc._mlir import Value, ir, scf_d
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.body import Body
@@ -21,7 +20,6 @@ from xcc.passes.linalg.kernel.chained import ChainedSum
 from xcc.passes.linalg.kernel.kernel import Op
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum, Read
 from xcc.passes.linalg.kernel.reduction_body import product_operands
-from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.online_parts import KeyParts
@@ -73,9 +71,7 @@ class OnlineLoops:
                 if op in self.ops and op not in wanted:
                     wanted[op] = {str(o): self.b.access(e, env) for o, e in zip(op.outs[t.index], access, strict=True)}
                 continue
-            inner: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-            behind = [(s, tuple(symbolic.substitute(e, inner) for e in a)) for s, a in op.inputs]
-            self._collect(behind, env, wanted, seen)
+            self._collect(op.reads(op.loops_at(access, t.index)), env, wanted, seen)
 
 
 class OnlineLoop(KeyLoop):

@@ -27,8 +27,6 @@ from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
-__all__ = ["KeyParts", "PartialResult", "partial_results", "parts_of"]
-
 PART_ORDER = -1     # the axis of parts comes before those of the result
 
 

@@ -189,8 +189,8 @@ def piece_reads(kernel: Kernel, place: Domain) -> Iterator[tuple[Tensor, Access]
         position = place.position.get(op)
         if op.operation is None or position is None:
             continue
-        pieces = Pieces.of(maker(list(op.block.operations)[-1].operands[0]))
-        at = {str(o): e for o, e in zip(op.outs[0], position, strict=True)}
+        pieces = Pieces.of(maker(op.yielded[0]))
+        at = op.loops_at(position)
         for read in map(owner_op, pieces.values if pieces is not None else ()):
             t = kernel.by_value[read.operands[0]]
             loops = [_walked(v) for v in list(read.operands)[1:]]

@@ -18,8 +18,6 @@ from xcc.passes.linalg.kernel.reduction_body import KINDS, combiner, loops_of, p
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["Reduction"]
-
 LINE = 16           # steps in f32 of a cache line
 
 

@@ -18,8 +18,6 @@ from xcc.passes.shared.values import scalar_attr
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
-__all__ = ["Step"]
-
 ORDERED_GREATER = 2     # arith.cmpf's ogt
 
 
@@ -79,7 +77,7 @@ class Step:
 
     def _total(self) -> Operation:
         """The op of the body that adds to the accumulator."""
-        return owner_op(list(self.op.block.operations)[-1].operands[0])
+        return owner_op(self.op.yielded[0])
 
     def _summand(self, env: dict[str, Ix]) -> V:
         """What the body adds to the accumulator at `env`."""

@@ -18,18 +18,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Value, ir, scf_d
+from xcc._mlir import Value, ir
 from xcc.diagnostics import UserError
 from xcc.passes.linalg.build.buffers import prefetch
 from xcc.passes.linalg.build.tile_values import Axis, Ix
 from xcc.passes.linalg.evaluate.depth_blocks import depth_of
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, Tensor, bare_loop
 from xcc.passes.linalg.schedule.decisions import DEPTH, count_of
+from xcc.passes.shared.regions import when
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
-
-__all__ = ["LANES", "StagedRows", "left_rows", "packed_product", "room_for_rows", "stage_rows"]
 
 LANES = 16          # f32 of a cache line
 AHEAD = 4           # lines of a row that are asked for before they are copied: some 900 cycles of multiplications
@@ -73,10 +72,8 @@ class StagedRows:
                           predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _EQ))
 
         def when_first(body: Callable[[], None]) -> None:
-            branch = scf_d.IfOp(is_first)
-            with ir.InsertionPoint(branch.then_block), b.scope():
+            with when(is_first), b.scope():
                 body()
-                scf_d.YieldOp([])
 
         def copy_line(step: Value) -> None:
             walk, x = ((Axis(LANES, 1), 1),), ev.memory.buffers[self.t]

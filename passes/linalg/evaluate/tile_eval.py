@@ -161,8 +161,7 @@ class Evaluator:
                 if all(name in env or name in self.kernel.symbols for e in access for name in symbolic.symbols_of(e)):
                     self.tile(t, [self.b.access(e, env) for e in access])
                 continue
-            inner = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-            self._hoist([(s, tuple(symbolic.substitute(e, inner) for e in a)) for s, a in op.inputs], env, seen)
+            self._hoist(op.reads(op.loops_at(access, t.index)), env, seen)
 
     def full_axis(self, size: Dim, lanes: int, taken: Sequence[Axis]) -> Axis:
         """The axis that holds a whole dim; the same object for equal dims, unless it is `taken`."""

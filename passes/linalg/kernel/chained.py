@@ -19,8 +19,6 @@ from xcc.passes.linalg.kernel.online import Read, difference_of, visible
 from xcc.passes.linalg.kernel.reduction_body import combiner, product_operands
 from xcc.symbolic import Dim
 
-__all__ = ["ChainedSum", "find_chained"]
-
 
 @dataclass(frozen=True, eq=False)
 class ChainedSum:
@@ -65,8 +63,7 @@ def _sum(op: Op) -> ChainedSum | None:
         if parts is not None and any(f"i{loops[0]}" in symbolic.symbols_of(e) for e in parts[0][1]) \
                 and _multiplied(parts[0][0]) and not any(o.is_reduction for o in ops_behind(parts[1][0])):
             return ChainedSum(op, loops[0], (t, access), *parts)
-        env: dict[str, Dim] = {str(o): e for o, e in zip(behind.outs[t.index], access, strict=True)}
-        left += [(s, tuple(symbolic.substitute(e, env) for e in a)) for s, a in behind.inputs]
+        left += behind.reads(behind.loops_at(access, t.index))
     return None
 
 

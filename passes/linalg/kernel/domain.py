@@ -69,12 +69,10 @@ def domain(kernel: Kernel) -> Domain:
             return
         if op not in found.position or _inside(found.position[op]) and not _inside(access):
             found.position[op] = access
-        env: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[t.index], access, strict=True)}
-        for p in range(len(op.loops)):
-            if f"i{p}" not in env:
-                env[f"i{p}"] = symbolic.sym(f"r{next(counter)}")
-        for s, a in op.inputs:
-            visit(s, tuple(symbolic.substitute(e, env) for e in a))
+        env = op.loops_at(access, t.index)
+        env |= {i: symbolic.sym(f"r{next(counter)}") for p in range(len(op.loops)) if (i := f"i{p}") not in env}
+        for s, a in op.reads(env):
+            visit(s, a)
 
     visit(main, tuple(loop(n) for n in range(len(main.dims))))
     return found

@@ -7,7 +7,7 @@ walks together are merged into one, so that a pointwise kernel over [8, 64, 7, 7
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,12 +53,25 @@ class Op:
         return self.operation.regions[0].blocks[0]
 
     @property
+    def yielded(self) -> Sequence[Value]:
+        """What its body gives, a value a result."""
+        return list(self.block.operations)[-1].operands
+
+    @property
     def is_reduction(self) -> bool:
         return any(self.reduction)
 
     def out_loops(self, result: int = 0) -> list[int]:
         """The loop that walks each dim of a result."""
         return [loop_index(e) for e in self.outs[result]]
+
+    def loops_at(self, access: Access, result: int = 0) -> dict[str, Dim]:
+        """The loops that walk a result, by name, where its element at `access` is made."""
+        return {str(o): e for o, e in zip(self.outs[result], access, strict=True)}
+
+    def reads(self, loops: Mapping[str, Dim]) -> list[tuple[Tensor, Access]]:
+        """Its inputs, and where they are read at these `loops`."""
+        return [(t, tuple(symbolic.substitute(e, loops) for e in a)) for t, a in self.inputs]
 
 
 @dataclass(frozen=True)

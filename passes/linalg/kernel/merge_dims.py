@@ -6,8 +6,6 @@ from xcc import symbolic
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, captured_tensors
 from xcc.symbolic import Dim
 
-__all__ = ["drop_units", "merge_dims"]
-
 Merge = tuple[dict[Tensor, int], dict[Op, tuple[int, int]]]
 """The first of two neighbouring dims of each tensor, the two loops of each op, that become one."""
 

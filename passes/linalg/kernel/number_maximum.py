@@ -11,8 +11,6 @@ from xcc.passes.linalg.kernel.kernel import Kernel, Op, Tensor, ops_behind
 from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.kernel.reduction_body import combiner
 
-__all__ = ["number_maxima"]
-
 KEEPS_NAN = ("arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.extf", "arith.truncf",
              "math.exp", "math.log", "math.fma", "arith.constant", "linalg.yield")
 

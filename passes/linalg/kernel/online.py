@@ -26,9 +26,6 @@ from xcc.passes.linalg.kernel.kernel_reader import index_to_dim
 from xcc.passes.linalg.kernel.reduction_body import combiner, product_operands
 from xcc.symbolic import Dim
 
-__all__ = ["OnlineGroup", "OnlineSum", "Read", "difference_of", "find_groups", "hidden", "multiple", "seen_steps",
-           "visible"]
-
 Read = tuple[Tensor, Access]
 
 CONVERSIONS = ("arith.extf", "arith.truncf")
@@ -130,7 +127,7 @@ def _relative(t: Tensor, access: Access, key: str) -> tuple[Op, float, Access] |
         return None
     if any(key in symbolic.symbols_of(d) for d in top_access):
         return None
-    env: dict[str, Dim] = {str(o): d for o, d in zip(maximum.outs[0], top_access, strict=True)}
+    env = maximum.loops_at(top_access)
     env[f"i{_one_loop(maximum)}"] = symbolic.sym(key)
     same, same_access = _summand(maximum)
     if same is not x or tuple(symbolic.substitute(d, env) for d in same_access) != tuple(x_access):
@@ -160,7 +157,7 @@ def _parallel(t: Tensor, access: Access) -> tuple[str, list[tuple[Tensor, Access
     inner = [o.operation for o in op.block.operations]
     if len(inner) != 2 or inner[1].operands[0].owner != inner[0]:
         return None
-    env = {str(o): d for o, d in zip(op.outs[t.index], access, strict=True)}
+    env = op.loops_at(access, t.index)
     operands: list[tuple[Tensor, Access]] = []
     constant: float | None = None
     for v in inner[0].operands:
@@ -182,8 +179,7 @@ def _steps(t: Tensor, access: Access, names: Sequence[str]) -> tuple[Tensor, Acc
     while t.producer is not None:
         op = t.producer
         if op.operation is None:
-            env = {str(o): d for o, d in zip(op.outs[t.index], access, strict=True)}
-            t, access = op.inputs[0][0], tuple(symbolic.substitute(d, env) for d in op.inputs[0][1])
+            t, access = op.reads(op.loops_at(access, t.index))[0]
             continue
         found = _parallel(t, access) if names and not op.is_reduction else None
         if found is None or found[0] not in names:
@@ -254,8 +250,8 @@ def _ramp(kernel: Kernel, t: Tensor, access: Access) -> Dim | None:
                 return None
             total = total + part
         return total
-    env = {str(o): d for o, d in zip(op.outs[t.index], access, strict=True)}
-    cast = list(op.block.operations)[-1].operands[t.index].owner
+    env = op.loops_at(access, t.index)
+    cast = op.yielded[t.index].owner
     if isinstance(cast, ir.Block) or cast.name != "arith.index_cast":
         return None
     source = cast.operands[0]

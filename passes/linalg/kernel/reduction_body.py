@@ -17,7 +17,7 @@ EXTENSIONS = ("arith.extf", "arith.extsi", "arith.extui")
 def combiner(op: Op, n: int) -> str | None:
     """The op that combines result n's accumulator with the new value, when a lane reduction can do the same."""
     accumulator = op.block.arguments[len(op.inputs) + n]
-    yielded = list(op.block.operations)[-1].operands[n]
+    yielded = op.yielded[n]
     owner = yielded.owner
     if isinstance(owner, ir.Block) or owner.name not in KINDS or len(op.results) != 1:
         return None
@@ -28,7 +28,7 @@ def product_operands(op: Op) -> tuple[Value, Value] | None:
     """The factors (body values) of a sum of products over different tensors' loops, else None."""
     if combiner(op, 0) not in ("arith.addf", "arith.addi") or len(op.inputs) < 2:
         return None
-    total = owner_op(list(op.block.operations)[-1].operands[0])
+    total = owner_op(op.yielded[0])
     accumulator = op.block.arguments[len(op.inputs)]
     factors = [v for v in total.operands if v != accumulator]
     if len(factors) != 1 or isinstance(factors[0].owner, ir.Block):

@@ -37,8 +37,8 @@ def operands_at(kernel: Kernel) -> tuple[Op, list[tuple[Tensor, Access]]] | None
     if op is None or position is None:
         return None
     env: dict[str, Dim] = {f"i{p}": symbolic.sym(f"r{p}") for p in range(len(op.loops))}
-    env |= {str(o): e for o, e in zip(op.outs[0], position, strict=True)}
-    return op, [(t, tuple(symbolic.substitute(e, env) for e in access)) for t, access in op.inputs]
+    env |= op.loops_at(position)
+    return op, op.reads(env)
 
 
 def right_columns(kernel: Kernel) -> Columns | None:

@@ -10,10 +10,11 @@ import itertools
 from collections.abc import Sequence
 
 from xcc import symbolic
-from xcc._mlir import Value, ir, scf_d, vector_d
+from xcc._mlir import Value, ir, vector_d
 from xcc.passes.linalg.build.tile_memory import Memory
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.kernel.kernel import Border, Tensor
+from xcc.passes.shared.regions import for_loop, when
 from xcc.symbolic import Dim
 
 FILL_LANES = 32
@@ -81,10 +82,8 @@ class BorderedResult:
             if valid is None:
                 ir.Operation.create("memref.store", operands=[part, self.flat, offset])
                 return
-            branch = scf_d.IfOp(valid)
-            with ir.InsertionPoint(branch.then_block), b.scope():
+            with when(valid), b.scope():
                 ir.Operation.create("memref.store", operands=[part, self.flat, offset])
-                scf_d.YieldOp([])
             return
         if valid is not None:
             limit = b.int(lane.size) if lane.limit is None else lane.limit
@@ -117,11 +116,8 @@ class BorderedResult:
         if size == 1:
             self._runs(d, outer + 1, first, count)
             return
-        loop = scf_d.ForOp(b.int(0), b.dim(size), b.int(1), [])
-        with ir.InsertionPoint(loop.body), b.scope():
-            step = b.mul(loop.induction_variable, b.dim(self.strides[outer]))
-            self._runs(d, outer + 1, b.add(first, step), count)
-            scf_d.YieldOp([])
+        with for_loop(b.int(0), b.dim(size), b.int(1)) as i, b.scope():
+            self._runs(d, outer + 1, b.add(first, b.mul(i, b.dim(self.strides[outer]))), count)
 
     def _run(self, offset: Value, count: Dim) -> None:
         b = self.b
@@ -129,10 +125,8 @@ class BorderedResult:
         whole = b.dim(count - symbolic.mod(count, FILL_LANES))
 
         if b.as_int(whole) != 0:
-            loop = scf_d.ForOp(b.int(0), whole, b.int(FILL_LANES), [])
-            with ir.InsertionPoint(loop.body), b.scope():
-                self._transfer(fill, b.add(offset, loop.induction_variable), Axis(FILL_LANES, 0))
-                scf_d.YieldOp([])
+            with for_loop(b.int(0), whole, b.int(FILL_LANES)) as i, b.scope():
+                self._transfer(fill, b.add(offset, i), Axis(FILL_LANES, 0))
         if symbolic.mod(count, FILL_LANES) != 0:
             self._transfer(fill, b.add(offset, whole), Axis(FILL_LANES, 0, b.sub(b.dim(count), whole)))
 

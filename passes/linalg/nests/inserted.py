@@ -12,8 +12,6 @@ from xcc.passes.linalg.kernel.kernel import Border, Tensor
 from xcc.passes.linalg.nests.border import BorderedResult
 from xcc.symbolic import Dim
 
-__all__ = ["InsertedResult", "bordered_result", "stored_dims"]
-
 
 class InsertedResult:
     """Result `t` in the buffer `memref`, of the dims that `stored_dims` gives."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Value, ir, scf_d
+from xcc._mlir import Value, ir
 from xcc.passes.linalg.build.buffers import LINE_BYTES, prefetch
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_memory import Memory
@@ -31,11 +31,10 @@ from xcc.passes.linalg.kernel.kernel import Tensor
 from xcc.passes.linalg.kernel.right_columns import Columns, columns_packed
 from xcc.passes.linalg.nests.panels import Panel, room_for
 from xcc.passes.shared.packing import TURNED
+from xcc.passes.shared.regions import for_loop, when
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.nests.nests import Nest
-
-__all__ = ["PackedColumns"]
 
 LINE = 16       # steps from one call of what is done along a product's loop to the next
 AHEAD = 4       # calls that steps are asked for before they are copied: some 900 cycles of multiplications
@@ -218,10 +217,8 @@ class PackedColumns(Panel):
     def _copy_all(self, place: _Place, first: Value, end: Value) -> None:
         """Copies the pieces [first, end)."""
         b = self.nest.b
-        loop = scf_d.ForOp(first, end, b.int(1), [])
-        with ir.InsertionPoint(loop.body), b.scope():
-            self._copy(place, loop.induction_variable, max(1, BEFORE // self.pieces.rows))
-            scf_d.YieldOp([])
+        with for_loop(first, end, b.int(1)) as piece, b.scope():
+            self._copy(place, piece, max(1, BEFORE // self.pieces.rows))
 
     def _copy(self, place: _Place, piece: Value, ahead: int) -> None:
         """Copies a piece, and asks for that which is `ahead` pieces behind it; nothing is read there: an address past
@@ -253,7 +250,5 @@ class PackedColumns(Panel):
                       predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate))
 
     def _when(self, condition: Value, body: Callable[[], None]) -> None:
-        branch = scf_d.IfOp(condition)
-        with ir.InsertionPoint(branch.then_block), self.nest.b.scope():
+        with when(condition), self.nest.b.scope():
             body()
-            scf_d.YieldOp([])

@@ -11,7 +11,6 @@ from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import contraction_of
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor, loop
 from xcc.passes.linalg.schedule.schedule import Schedule
-from xcc.symbolic import Dim
 
 
 def go_with_rows(kernel: Kernel, schedule: Schedule, main: Tensor, t: Tensor) -> bool:
@@ -40,12 +39,11 @@ def _sums_rows(t: Tensor) -> bool:
         if op is None or (value, access) in seen:
             continue
         seen.add((value, access))
-        env: dict[str, Dim] = {str(o): e for o, e in zip(op.outs[value.index], access, strict=True)}
         if op.is_reduction:
             if access == tuple(loop(n) for n in range(len(t.dims))) and _along_rows(op.reduction, op.inputs):
                 return True
             continue
-        left += [(s, tuple(symbolic.substitute(e, env) for e in a)) for s, a in op.inputs]
+        left += op.reads(op.loops_at(access, value.index))
     return False
 
 

@@ -15,19 +15,19 @@ from __future__ import annotations
 from xcc import symbolic
 from xcc._mlir import Attribute, Type, Value, ir, scf_d, vector_d
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
+from xcc.passes.linalg.evaluate.key_loop import predicate
 from xcc.passes.linalg.kernel.domain import contraction_of, domain
 from xcc.passes.linalg.kernel.kernel import Kernel
 from xcc.passes.linalg.nests.forall import forall_of
 from xcc.passes.linalg.nests.nests import Nest
 from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.passes.shared.regions import for_loop
 from xcc.passes.shared.values import scalar_attr
-from xcc.symbolic import Dim
-
-__all__ = ["PIECES", "PART_ROWS", "Streamed", "workspace_dims"]
+from xcc.symbolic import Dim, ceildiv, dim_max
 
 PIECES = 2          # of tiles that one worker's steps may lie in
 PART_ROWS = 16      # of a tile, of which one workgroup adds the sums
-ULT = 6             # arith.cmpi's
+TOGETHER = 8        # workers' sums of a tile that are read at once
 
 
 def workspace_dims(kernel: Kernel, schedule: Schedule) -> tuple[tuple[Dim, ...], Type]:
@@ -53,8 +53,8 @@ class Streamed:
                                    for size, lanes in zip(nest.dims, schedule.vector, strict=True))
         self.tiles, self.workers = min(schedule.gpu.streamed[0], self.rows * self.columns), schedule.gpu.streamed[1]
         self.full = self.rows * self.columns - self.tiles
-        self.steps = -(-symbolic.evaluate(op.loops[loop], {}) // self.depth)
-        self.share = -(-self.tiles * self.steps // self.workers)
+        steps = dim_max(ceildiv(op.loops[loop], self.depth), 1)
+        self.steps, self.share = self.b.dim(steps), self.b.dim(ceildiv(steps * self.tiles, self.workers))
 
     def emit(self) -> None:
         """Both loops."""
@@ -65,8 +65,7 @@ class Streamed:
             if not self.full:
                 self._sums(number)
             else:
-                whole = b.pure("arith.cmpi", b.i1, [number, b.int(self.full)],
-                               predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), ULT))
+                whole = b.pure("arith.cmpi", b.i1, [number, b.int(self.full)], predicate=predicate("ult"))
                 branch = scf_d.IfOp(whole, has_else=True)
                 with ir.InsertionPoint(branch.then_block), b.scope():
                     self.nest.store(self._indices(number, b.int(0), self.schedule.vector[0]))
@@ -113,14 +112,12 @@ class Streamed:
     def _sums(self, worker: Value) -> None:
         """What one worker adds up, to its places of the workspace."""
         b = self.b
-        share, steps = b.int(self.share), b.int(self.steps)
-        begin = b.mul(worker, share)
-        end = b.binary("arith.minui", b.add(begin, share), b.int(self.tiles * self.steps))
+        steps = self.steps
+        begin = b.mul(worker, self.share)
+        end = b.binary("arith.minui", b.add(begin, self.share), b.mul(steps, b.int(self.tiles)))
         first = b.binary("arith.divui", begin, steps)
         last = b.binary("arith.ceildivui", end, steps)
-        loop = scf_d.ForOp(first, last, b.int(1), [])
-        with ir.InsertionPoint(loop.body), b.scope():
-            tile = loop.induction_variable
+        with for_loop(first, last, b.int(1)) as tile, b.scope():
             start = b.mul(tile, steps)
             low = b.sub(b.binary("arith.maxui", begin, start), start)
             high = b.sub(b.binary("arith.minui", end, b.add(start, steps)), start)
@@ -130,7 +127,6 @@ class Streamed:
             total = self.ev.tile(self.op.results[0], [b.access(e, env) for e in self.access])
             self.ev.bounds = None
             self._write(total, self._slot(worker, b.sub(tile, first)))
-            scf_d.YieldOp([])
 
     def _slot(self, worker: Value, piece: Value) -> Value:
         return self.b.add(self.b.mul(worker, self.b.int(PIECES)), piece)
@@ -144,22 +140,32 @@ class Streamed:
                                  ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(total.axes)))
 
     def _total(self, tile: Value, first: Value, axes: tuple[Axis, ...]) -> V:
-        """The sums of all workers of `tile`, of its rows from `first` on."""
-        b = self.b
-        share, steps = b.int(self.share), b.int(self.steps)
-        begin = b.mul(tile, steps)
+        """The sums of all workers of `tile`, of its rows from `first` on, added in order; several are read at once."""
+        b, share, steps = self.b, self.share, self.steps
         element = self.op.results[0].element
-        shape = [a.size for a in axes]
-        kind, zero = ir.VectorType.get(shape, element), scalar_attr(element, 0)
+        zero = b.splat(scalar_attr(element, 0), [a.size for a in axes])
+        begin = b.mul(tile, steps)
         low = b.binary("arith.divui", begin, share)
-        high = b.add(b.binary("arith.divui", b.sub(b.add(begin, steps), b.int(1)), share), b.int(1))
-        loop = scf_d.ForOp(low, high, b.int(1), [b.splat(zero, shape)])
+        last = b.binary("arith.divui", b.sub(b.add(begin, steps), b.int(1)), share)
+        together = min(TOGETHER, -(-self.workers // self.tiles))
+        loop = scf_d.ForOp(low, b.add(last, b.int(1)), b.int(together), [zero])
+        add = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
         with ir.InsertionPoint(loop.body), b.scope():
-            worker = loop.induction_variable
-            piece = b.sub(tile, b.binary("arith.divui", b.mul(worker, share), steps))
-            read = vector_d.TransferReadOp(
-                kind, self.workspace, [self._slot(worker, piece), first, b.int(0)], self._map(axes),
-                b.constant(zero, element), ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)))
-            add = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
-            scf_d.YieldOp([b.op(add, kind, [loop.inner_iter_args[0], read.result])])
+            workers = [b.add(loop.induction_variable, b.int(n)) for n in range(together)]
+            sums = [self._read(b.binary("arith.minui", w, last), tile, first, axes) for w in workers]
+            total = loop.inner_iter_args[0]
+            for worker, found in zip(workers, sums, strict=True):
+                inside = b.pure("arith.cmpi", b.i1, [worker, last], predicate=predicate("ule"))
+                total = b.op(add, zero.type, [total, b.op("arith.select", zero.type, [inside, found, zero])])
+            scf_d.YieldOp([total])
         return V(loop.results[0], axes)
+
+    def _read(self, worker: Value, tile: Value, first: Value, axes: tuple[Axis, ...]) -> Value:
+        """What `worker` added up of `tile`, of its rows from `first` on."""
+        b, element = self.b, self.op.results[0].element
+        piece = b.sub(tile, b.binary("arith.divui", b.mul(worker, self.share), self.steps))
+        read = vector_d.TransferReadOp(
+            ir.VectorType.get([a.size for a in axes], element), self.workspace,
+            [self._slot(worker, piece), first, b.int(0)], self._map(axes),
+            b.constant(scalar_attr(element, 0), element), ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)))
+        return read.result

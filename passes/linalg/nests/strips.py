@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from xcc._mlir import Type, Value, ir, scf_d
+from xcc._mlir import Type, Value, ir
 from xcc.passes.linalg.build.tile_values import Axis, Ix
 from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 from xcc.passes.linalg.kernel.domain import contraction_of, domain
 from xcc.passes.linalg.kernel.kernel import Kernel, Tensor, bare_loop
-
-__all__ = ["Strips", "product_in_strips"]
+from xcc.passes.shared.regions import for_loop
 
 ALIGNMENT = 64      # bytes
 
@@ -91,10 +90,8 @@ class Strips:
             strip(self.b.int(0), step)
         else:
             end = self.b.int(whole) if limit is None else self.b.binary("arith.minsi", self.b.int(whole), limit)
-            loop = scf_d.ForOp(self.b.int(0), end, self.b.int(step), [])
-            with ir.InsertionPoint(loop.body), self.b.scope():
-                strip(loop.induction_variable, step)
-                scf_d.YieldOp([])
+            with for_loop(self.b.int(0), end, self.b.int(step)) as first, self.b.scope():
+                strip(first, step)
         if size > whole:
             strip(self.b.int(whole), size - whole)
 

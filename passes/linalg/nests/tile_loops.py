@@ -6,10 +6,11 @@ from collections.abc import Callable
 from math import gcd
 from typing import Any
 
-from xcc._mlir import Value, ir, scf_d
+from xcc._mlir import Value
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Axis, Ix
 from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.passes.shared.regions import for_loop
 
 
 class TileLoops:
@@ -41,12 +42,10 @@ class TileLoops:
             if z > a:
                 body(low)
             return
-        loop = scf_d.ForOp(low, high, self.b.int(step), [])
         start = a if a is not None else self.b.multiples.get(low, 1)
-        self.b.multiples[loop.induction_variable] = gcd(start, step)
-        with ir.InsertionPoint(loop.body), self.b.scope():
-            body(loop.induction_variable)
-            scf_d.YieldOp([])
+        with for_loop(low, high, self.b.int(step)) as i, self.b.scope():
+            self.b.multiples[i] = gcd(start, step)
+            body(i)
 
     def whole(self, d: int, low: Value, high: Value, inner: Callable[[Ix], None]) -> None:
         """A loop over whole tiles of dim d."""

@@ -31,8 +31,6 @@ from xcc.passes.linalg.schedule.decisions import OF_LOOPS, decided
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.symbolic import Dim
 
-__all__ = ["TileProgram"]
-
 MOST_LANES = 256
 """Of the sums of a second result's tile on a core: some vectors."""
 

@@ -18,8 +18,6 @@ from xcc._mlir import Operation, ir
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
-__all__ = ["LAUNCHED", "OF", "by_size"]
-
 LAUNCHED, OF = "xcc.launched", "xcc.of"
 
 

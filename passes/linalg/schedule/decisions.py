@@ -16,10 +16,6 @@ from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.linalg.schedule.schedule_parts import CpuPart, Kept, entries_of, values_of
 
-__all__ = ["AHEAD", "COLUMNS", "DECODED", "DEPTH", "KEPT", "OF_LOOPS", "PACKED", "PARKED", "PARTS", "PEELED",
-           "PREFETCH", "SHARES", "SPLITS", "STREAM", "STREAMED", "STRIPS", "count_of", "decide", "decided", "keep",
-           "op_number", "scheduled"]
-
 DEPTH, PACKED, COLUMNS, DECODED, STRIPS = "xcc.depth", "xcc.packed", "xcc.columns", "xcc.decoded", "xcc.strips"
 PREFETCH, SHARES = "xcc.prefetch", "xcc.shares"
 """Of a product."""

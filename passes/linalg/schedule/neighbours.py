@@ -14,8 +14,6 @@ from xcc.passes.linalg.kernel.kernel import Kernel
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.targets.base import Chip
 
-__all__ = ["neighbours"]
-
 MOST = 48
 
 

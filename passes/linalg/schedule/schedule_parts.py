@@ -8,8 +8,6 @@ from typing import Any
 from xcc._mlir import Attribute, ir
 from xcc.diagnostics import UserError
 
-__all__ = ["CpuPart", "GpuPart", "Kept", "entries_of", "values_of"]
-
 
 @dataclass(frozen=True)
 class Kept:

@@ -11,8 +11,6 @@ from dataclasses import replace
 
 from xcc.passes.linalg.schedule.schedule import Schedule
 
-__all__ = ["smaller"]
-
 SIDE = 16       # lanes of a dim that matrix instructions have, or as many as lines of memory are long
 
 

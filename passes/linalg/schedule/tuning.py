@@ -32,8 +32,6 @@ from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.targets.folders import file
 
-__all__ = ["Database", "database", "shipped", "signature"]
-
 SEPARATOR = " | "
 NAME = "# xcc tuning database"
 HEADER = f"{NAME} 2: chip | kernel | xcc.config"

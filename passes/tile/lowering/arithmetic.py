@@ -12,8 +12,6 @@ from xcc.passes.shared.values import splat_constant
 from xcc.passes.tile.lowering.ranges import modulus, nonnegative
 from xcc.passes.tile.lowering.vectors import element_of, like
 
-__all__ = ["EXPANSIONS"]
-
 _I = arith_d.CmpIPredicate
 
 

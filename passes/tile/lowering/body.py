@@ -11,13 +11,12 @@ from xcc.dialects.tile.op import attrs_of, grouped, op_class, operands_of
 from xcc.dialects.tile.types import TileType
 from xcc.dialects.xt.fields import complete
 from xcc.dialects.xt.reading import Attrs
+from xcc.passes.shared.values import with_operands
 from xcc.passes.tile.lowering import arithmetic, combine, compute, memory, shape
 from xcc.passes.tile.lowering.order import Order, kind_of
 from xcc.passes.tile.lowering.views import BufferView, value_of
 from xcc.passes.walk import ops_where
 from xcc.symbolic import Dim
-
-__all__ = ["Body"]
 
 
 class Body:
@@ -56,10 +55,7 @@ class Body:
 
     def copy(self, source: Operation) -> None:
         """The same operation, with its regions, on what was made of its operands."""
-        made = ir.Operation.create(source.name, results=[r.type for r in source.results],
-                                   operands=[self.get(v) for v in source.operands],
-                                   attributes={n: source.attributes[n] for n in source.attributes},
-                                   regions=len(source.regions))
+        made = with_operands(source, map(self.get, source.operands))
         self.values.update(zip(source.results, made.results, strict=True))
         before, behind = self.order.copy(), []
         for old, new in zip(source.regions, made.regions, strict=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Block, Operation, Value, arith_d, ir
 from xcc.diagnostics import UserError
-from xcc.passes.shared.values import index, is_vector, splat_constant
+from xcc.passes.shared.values import index, is_vector, splat_constant, with_operands
 from xcc.passes.tile.lowering.shape import split
 from xcc.passes.tile.lowering.vectors import (
     broadcast,
@@ -23,8 +23,6 @@ from xcc.passes.tile.lowering.vectors import (
 if TYPE_CHECKING:
     from xcc.dialects.xt.reading import Attrs
     from xcc.passes.tile.lowering.body import Body
-
-__all__ = ["HANDLERS"]
 
 Tiles = list[Any]
 
@@ -51,9 +49,7 @@ class _Region:
                 continue
             if not o.name.startswith(("arith.", "math.")):
                 raise UserError(f"{o.location}: '{o.name}' in a region that combines: arith and math can be there")
-            made = ir.Operation.create(o.name, results=[vector_of(shape, r.type) for r in o.results],
-                                       operands=[get(v) for v in o.operands],
-                                       attributes={n: o.attributes[n] for n in o.attributes})
+            made = with_operands(o, [get(v) for v in o.operands], [vector_of(shape, r.type) for r in o.results])
             values.update(zip(o.results, made.results, strict=True))
         return []
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from xcc.dialects.xt.reading import Attrs
     from xcc.passes.tile.lowering.body import Body
 
-__all__ = ["HANDLERS"]
-
 
 def _contract(body: Body, source: Operation, a: Attrs, x: Value, y: Value, acc: Value) -> Value:
     lhs, rhs, start = (body.get(v) for v in (x, y, acc))

@@ -12,8 +12,6 @@ from xcc.passes.tile.lowering.body import Body
 from xcc.passes.tile.lowering.views import BufferView, physical
 from xcc.symbolic import Dim
 
-__all__ = ["BLOCKS", "SYMBOLS", "lower_function"]
-
 SYMBOLS = "tile.symbols"    # of a lowered program: what its symbols are called in the program
 BLOCKS = "xcc.blocks"       # its vectors are whole blocks, on CPUs too
 _DYNAMIC = ir.ShapedType.get_dynamic_size()

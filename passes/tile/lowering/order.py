@@ -10,8 +10,6 @@ from typing import Any
 
 from xcc._mlir import Operation, Value, gpu_d, owner_op
 
-__all__ = ["Order", "buffer_of", "kind_of"]
-
 _KINDS = {"tile.load": "read", "tile.gather": "read", "tile.store": "write", "tile.scatter": "write",
           "tile.atomic": "atomic"}
 _BUFFER = {"tile.load": 0, "tile.gather": 0, "tile.store": 1, "tile.scatter": 1, "tile.atomic": 1}

@@ -10,8 +10,6 @@ from xcc.passes.tile.lowering.views import BufferView
 if TYPE_CHECKING:
     from xcc.passes.tile.lowering.body import Body
 
-__all__ = ["is_multiple", "is_within", "modulus", "nonnegative"]
-
 _KEEP = ("arith.addi", "arith.muli", "arith.floordivsi", "arith.divsi", "arith.divui", "arith.remui", "arith.minsi",
          "arith.minui", "arith.ceildivsi", "arith.remsi", "tile.broadcast", "tile.reshape", "arith.extui")
 """Not negative where no operand is."""

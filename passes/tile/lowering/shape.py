@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from xcc.dialects.xt.reading import Attrs
     from xcc.passes.tile.lowering.body import Body
 
-__all__ = ["HANDLERS", "join", "split"]
-
 _I = arith_d.CmpIPredicate
 
 

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from xcc._mlir import Attribute, Type, Value, arith_d, ir
 from xcc.passes.shared.values import i64s, is_vector, op, splat_constant
 
-__all__ = ["broadcast", "element_of", "like", "neutral", "narrowed", "reduced", "reshaped", "shape_of", "step",
-           "transposed", "vector_of", "widened"]
-
 
 def shape_of(value: Value) -> tuple[int, ...]:
     return tuple(ir.VectorType(value.type).shape) if is_vector(value) else ()

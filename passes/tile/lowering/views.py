@@ -13,8 +13,6 @@ from xcc.dialects.tile.program import Parameter, stride_name
 from xcc.passes.shared.values import index
 from xcc.symbolic import Dim
 
-__all__ = ["BufferView", "add", "mul", "physical", "value_of"]
-
 Size = Any      # an int or an index value
 
 

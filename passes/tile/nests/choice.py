@@ -8,9 +8,6 @@ from xcc._mlir import Block, Operation, Value, ir
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.passes.walk import ops_where
 
-__all__ = ["DEAR", "FUNCTION", "LEAVES", "LINE", "cost_of", "is_lazy", "is_view", "kept",
-           "reads_nothing", "roots", "scans_of", "unit_reshape", "writes", "written_scan"]
-
 SCAN = "vector.scan"
 LEAVES = ("vector.step", "vector.create_mask", "vector.constant_mask", "vector.broadcast", "vector.transpose")
 LOADS = ("vector.transfer_read", "vector.gather")

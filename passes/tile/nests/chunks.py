@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Operation, Value, arith_d, ir, scf_d
+from xcc._mlir import Attribute, Operation, Value, arith_d, ir
+from xcc.passes.shared.regions import for_loop
 from xcc.passes.shared.values import index, op
 from xcc.passes.tile.lowering.views import mul, value_of
 from xcc.passes.tile.nests.instances import PEELED, emit_instance
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
-
-__all__ = ["chunked"]
 
 _DYNAMIC = -(1 << 63)
 
@@ -38,15 +37,13 @@ def chunked(r: Retiler, forall: Operation, chunks: int, begin: Callable[[Any], N
 def _instances(r: Retiler, forall: Operation, sizes: list[Value], low: Value, high: Value) -> None:
     """The instances from `low` to `high`, one after the other."""
     old = forall.regions[0].blocks[0]
-    loop = scf_d.ForOp(low, high, index(1), [])
-    with ir.InsertionPoint(loop.body):
-        rest, last = loop.induction_variable, len(sizes) - 1
+    with for_loop(low, high, index(1)) as rest:
+        last = len(sizes) - 1
         for d in range(last, -1, -1):
             n = value_of(sizes[d])
             r.values[old.arguments[d]] = arith_d.remui(rest, n) if d else rest
             rest = arith_d.divui(rest, n) if d else rest
         emit_instance(r, forall)
-        scf_d.yield_([])
 
 
 def _sizes(r: Retiler, forall: Operation) -> list[Value]:

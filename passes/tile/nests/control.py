@@ -14,8 +14,6 @@ from xcc.passes.tile.nests.kept import Kept
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["HANDLERS"]
-
 
 def _terminator(block: Block) -> Operation:
     return list(block.operations)[-1].operation

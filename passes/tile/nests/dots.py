@@ -19,8 +19,6 @@ from xcc.passes.tile.nests.pieces import Pieces
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["dot_of", "dot_step", "fill_groups"]
-
 
 def dot_of(r: Retiler, product: Operation, unsigned: set[int]) -> DotProduct | None:
     """The instruction for a product; None where there is none for its types and sizes."""

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Type, Value, arith_d, ir
-from xcc.passes.shared.values import index, op
+from xcc.passes.shared.values import index, op, with_operands
 from xcc.passes.tile.lowering.views import add, value_of
 from xcc.passes.tile.nests.choice import FUNCTION, LINE, cost_of, is_lazy
 from xcc.passes.tile.nests.kept import Coords
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
-
-__all__ = ["FETCHED", "dear_pass", "fetching"]
 
 FETCHED = "xcc.fetched"     # of a vector.transfer_read: which later instance's tile is asked for, and into which cache
 LOCALITY = 4                # of a memref.prefetch into the first cache, and one
@@ -85,9 +83,7 @@ def _later(r: Retiler, value: Value, known: dict[Value, Value]) -> Value:
         source = None if isinstance(value.owner, ir.Block) else value.owner.operation
         if source is None or not source.name.startswith("arith.") or source.name == "arith.constant":
             return r.get(value)
-        made = ir.Operation.create(source.name, results=[v.type for v in source.results],
-                                   operands=[_later(r, v, known) for v in source.operands],
-                                   attributes={n: source.attributes[n] for n in source.attributes})
+        made = with_operands(source, [_later(r, v, known) for v in source.operands])
         known.update(zip(source.results, made.results, strict=True))
     return known[value]
 

@@ -13,8 +13,6 @@ from xcc.passes.walk import ops_where
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["PEELED", "emit_instance", "masks_of_transfers"]
-
 PEELED = "xcc.peeled"       # of a scf.forall: instances whose tiles are whole have code of their own
 _I = arith_d.CmpIPredicate
 

@@ -6,8 +6,6 @@ from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.passes.tile.nests.choice import is_lazy, kept, roots, unit_reshape, writes
 
-__all__ = ["keeping_reduction"]
-
 
 def keeping_reduction(source: Operation) -> Operation | None:
     """The reduction in whose loops the kept value of `source` is computed; None where it needs loops of its own. The

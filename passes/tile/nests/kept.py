@@ -10,8 +10,6 @@ from xcc._mlir import Type, Value, arith_d, ir
 from xcc.passes.shared.values import is_vector, op, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
 
-__all__ = ["Coords", "Kept", "gathered", "memory_element", "stepped"]
-
 Coords = tuple[Any, ...]        # of a place in a block value: ints and index values
 _I = arith_d.CmpIPredicate
 

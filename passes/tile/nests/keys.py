@@ -7,8 +7,6 @@ from xcc.passes.shared.values import is_vector
 from xcc.passes.tile.nests.choice import WRITES, is_lazy
 from xcc.passes.walk import ops_where
 
-__all__ = ["changes_slowly", "forall_around", "key_of", "loop_around"]
-
 _LINE = "memref.collapse_shape"
 
 

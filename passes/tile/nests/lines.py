@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from xcc.passes.tile.nests.pieces import Pieces
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["compared_line", "first_lanes", "lane_before", "run_along"]
-
 _I = arith_d.CmpIPredicate
 _BELOW = {int(_I.slt): (0, 1, 0), int(_I.sle): (0, 1, 1), int(_I.sgt): (1, 0, 0), int(_I.sge): (1, 0, 1)}
 """Of a comparison that asks whether a line of places is below an end: which operand is the line, which the end, and

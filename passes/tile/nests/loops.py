@@ -11,8 +11,6 @@ from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.values import index
 from xcc.passes.tile.lowering.views import value_of
 
-__all__ = ["FEW", "Whole", "Wholes", "carried_loops", "loops"]
-
 FEW = 8         # pieces that are made one by one
 _I = arith_d.CmpIPredicate
 

@@ -16,8 +16,6 @@ from xcc.passes.tile.nests.shared import SHARED, make_slots, packed_once
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["packed", "slots_of", "unsigned_of"]
-
 LINE = 64       # bytes of a cache line
 WAYS = 1024     # bytes: rows so far apart share a few sets of a cache
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Type, Value, arith_d, ir, owner_op, scf_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, owner_op
 from xcc.diagnostics import CompilerBug
-from xcc.passes.shared.values import index, is_elementwise, is_vector, op, splat, splat_constant, vec
+from xcc.passes.shared.regions import either
+from xcc.passes.shared.values import index, is_elementwise, is_vector, op, splat, splat_constant, vec, with_operands
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.kept import Coords, gathered, stepped
 from xcc.passes.tile.nests.lines import compared_line, first_lanes, run_along
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
-
-__all__ = ["Pieces", "memref_stride", "transfer_mask", "transfer_place"]
 
 _I = arith_d.CmpIPredicate
 
@@ -73,9 +72,7 @@ class Pieces:
                 operands[0] = self.r.get(source.operands[0])
             elements = [ir.VectorType(r.type).element_type for r in source.results]
             kinds = [vec(width, e) if width else e for e in elements]
-            made = ir.Operation.create(name, results=kinds, operands=operands,
-                                       attributes={n: source.attributes[n] for n in source.attributes})
-            return made.results[list(source.results).index(value)]
+            return with_operands(source, operands, kinds).results[list(source.results).index(value)]
         raise CompilerBug(f"retile: no rule for '{name}'")
 
     @staticmethod
@@ -174,12 +171,7 @@ class Pieces:
 def _guarded_load(condition: Any, memref: Value, places: list[Any], other: Any, element: Type) -> Any:
     if condition is None:
         return op("memref.load", [element], [memref, *places])
-    branch = scf_d.IfOp(condition, [element], has_else=True)
-    with ir.InsertionPoint(branch.then_block):
-        scf_d.yield_([op("memref.load", [element], [memref, *places])])
-    with ir.InsertionPoint(branch.else_block):
-        scf_d.yield_([other])
-    return branch.results[0]
+    return either(condition, element, lambda: op("memref.load", [element], [memref, *places]), lambda: other)
 
 
 def transfer_place(r: Retiler, source: Operation, coords: Coords, first: int) -> tuple[Value, list[Value], list[int]]:

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Value, arith_d, ir, scf_d
+from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.combining import combiner, rmw_kind
+from xcc.passes.shared.regions import for_loop, when
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
-
-__all__ = ["MOST_CHUNKS", "Private", "copies"]
 
 MOST_CHUNKS = 128            # of a program: several for each of many cores
 MOST_BYTES = 32 << 10   # of a copy: with what else a core has at hand it stays in its first cache
@@ -73,32 +72,20 @@ def _copy(r: Retiler, updates: list[Operation], extent: Value, instances: Value)
     made = sum(prod(ir.VectorType(u.operands[0].type).shape) for u in updates)
     enough = arith_d.cmpi(_I.sle, arith_d.muli(extent, index(_FEWEST)), arith_d.muli(instances, index(made)))
     used = arith_d.andi(arith_d.cmpi(_I.sle, extent, index(most)), enough)
-    branch = scf_d.IfOp(used)
-    with ir.InsertionPoint(branch.then_block):
+    with when(used):
         nothing = splat_constant(vec(width, element), neutral(kind, element))
-        loop = scf_d.ForOp(index(0), extent, index(width), [])
-        with ir.InsertionPoint(loop.body):
-            op("vector.store", [], [nothing, room.memref, loop.induction_variable])
-            scf_d.yield_([])
-        scf_d.yield_([])
+        with for_loop(index(0), extent, index(width)) as i:
+            op("vector.store", [], [nothing, room.memref, i])
     return Private(room.memref, r.get(memref), extent, used, kind)
 
 
 def _merge(private: Private) -> None:
     """What the copy has become goes to the buffer."""
     element = ir.MemRefType(private.whole.type).element_type
-    branch = scf_d.IfOp(private.used)
-    with ir.InsertionPoint(branch.then_block):
-        loop = scf_d.ForOp(index(0), private.extent, index(1), [])
-        with ir.InsertionPoint(loop.body):
-            value = op("memref.load", [element], [private.copy, loop.induction_variable])
-            nothing = op("arith.constant", [element], [], value=scalar_attr(element, neutral(private.kind, element)))
-            changed = arith_d.cmpf(_F.UNE, value, nothing) if isinstance(element, ir.FloatType) \
-                else arith_d.cmpi(_I.ne, value, nothing)
-            inner = scf_d.IfOp(changed)
-            with ir.InsertionPoint(inner.then_block):
-                op("memref.atomic_rmw", [element], [value, private.whole, loop.induction_variable],
-                   kind=rmw_kind(private.kind, element))
-                scf_d.yield_([])
-            scf_d.yield_([])
-        scf_d.yield_([])
+    with when(private.used), for_loop(index(0), private.extent, index(1)) as i:
+        value = op("memref.load", [element], [private.copy, i])
+        nothing = op("arith.constant", [element], [], value=scalar_attr(element, neutral(private.kind, element)))
+        changed = arith_d.cmpf(_F.UNE, value, nothing) if isinstance(element, ir.FloatType) \
+            else arith_d.cmpi(_I.ne, value, nothing)
+        with when(changed):
+            op("memref.atomic_rmw", [element], [value, private.whole, i], kind=rmw_kind(private.kind, element))

@@ -17,8 +17,6 @@ from xcc.passes.tile.nests.pieces import Pieces
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["HANDLERS"]
-
 ROWS = {64: 8, 32: 4}   # of a block of sums, by the bytes of a vector: 16 and 8 vectors with two a row
 
 

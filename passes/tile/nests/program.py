@@ -11,7 +11,7 @@ from xcc._mlir import Block, Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.updates import updated_only
-from xcc.passes.shared.values import is_vector, op
+from xcc.passes.shared.values import is_vector, op, with_operands
 from xcc.passes.tile.nests import control, products, reductions, rows, scans, stores
 from xcc.passes.tile.nests.choice import is_lazy, kept, unit_reshape
 from xcc.passes.tile.nests.chunks import chunked
@@ -24,8 +24,6 @@ from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.private import MOST_CHUNKS, Private, copies
 from xcc.passes.tile.nests.scans import Running
 from xcc.passes.tile.nests.shared import CHUNKS, Slots, shared_products
-
-__all__ = ["Retiler", "retile"]
 
 VECTORS = 2             # machine vectors of 32-bit elements in a piece
 MOST_BYTES = 4 << 20    # of a core's stack
@@ -105,10 +103,7 @@ class Retiler:
 
     def copy(self, source: Operation) -> None:
         """The same operation, of scalars and memrefs, with its regions."""
-        made = ir.Operation.create(source.name, results=[r.type for r in source.results],
-                                   operands=[self.get(v) for v in source.operands],
-                                   attributes={n: source.attributes[n] for n in source.attributes},
-                                   regions=len(source.regions))
+        made = with_operands(source, map(self.get, source.operands))
         self.values.update(zip(source.results, made.results, strict=True))
         for old, new in zip(source.regions, made.regions, strict=True):
             for inner in old.blocks:
@@ -235,8 +230,9 @@ def _forall(r: Retiler, source: Operation) -> None:
     """scf.forall over the instances"""
     updates, products = updated_only(source), shared_products(source)
     if not updates and not products:
-        made = ir.Operation.create(source.name, operands=[r.get(v) for v in source.operands], regions=1,
-                                   attributes={n: source.attributes[n] for n in source.attributes if n != PEELED})
+        made = with_operands(source, map(r.get, source.operands))
+        if PEELED in made.attributes:
+            del made.attributes[PEELED]
         old = source.regions[0].blocks[0]
         block = made.regions[0].blocks.append(*[a.type for a in old.arguments])
         r.values.update(zip(old.arguments, block.arguments, strict=True))

@@ -19,8 +19,6 @@ from xcc.passes.tile.nests.pieces import Pieces
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["HANDLERS", "neutral_of"]
-
 PARTS = 2       # pieces of a long line at a time
 _F = arith_d.CmpFPredicate
 _NAMES = {"add": "sum", "mul": "prod", "maxui": "umax", "minui": "umin", "or": "or", "and": "and", "xor": "xor"}

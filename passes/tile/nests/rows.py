@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.shared.combining import rmw_kind
+from xcc.passes.shared.regions import when
 from xcc.passes.shared.values import index, op
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import loops
@@ -15,8 +16,6 @@ from xcc.passes.tile.nests.private import Private
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
-
-__all__ = ["HANDLERS"]
 
 _I = arith_d.CmpIPredicate
 
@@ -127,11 +126,9 @@ def _plain_or_atomic(r: Retiler, source: Operation, private: Private) -> None:
     def line(update: Callable[[Any, Any], Any]) -> None:
         def one(at: list[Value]) -> None:
             coords: Coords = (at[0],)
-            inside = scf_d.IfOp(Pieces(r).of(mask, coords, 0, 0))
-            with ir.InsertionPoint(inside.then_block):
+            with when(Pieces(r).of(mask, coords, 0, 0)):
                 pieces = Pieces(r)
                 update(pieces.of(value, coords, 0, 0), pieces.of(places, coords, 0, 0))
-                scf_d.yield_([])
 
         _loops(r, list(kind.shape), one)
         scf_d.yield_([])

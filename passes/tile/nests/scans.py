@@ -20,8 +20,6 @@ from xcc.passes.tile.nests.reductions import neutral_of
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["HANDLERS", "Running", "scan_nest"]
-
 
 class Running:
     """A scan at a piece of its line; `before`: what the pieces before have come to, in each lane of a register."""

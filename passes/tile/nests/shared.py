@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Type, Value, arith_d, ir, scf_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir
+from xcc.passes.shared.regions import for_loop, when
 from xcc.passes.shared.values import as_index, index, op
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.keys import key_of, loop_around
@@ -21,8 +22,6 @@ from xcc.passes.walk import ops_where
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
-
-__all__ = ["CHUNKS", "SHARED", "Slots", "make_slots", "packed_once", "shared_products"]
 
 SHARED = "xcc.shared"       # of a vector.contract: how many slots each operand has; 0: it is packed for each instance
 CHUNKS = "xcc.chunks"       # of a scf.forall: in how many chunks its instances go
@@ -53,10 +52,8 @@ def make_slots(r: Retiler, forall: Operation, product: Operation, number: int, s
     assert key is not None
     room = r.buffer([count * size], element, shared=True)
     tags = r.buffer([max(1, count * len(key))], ir.IndexType.get(), shared=True)
-    loop = scf_d.ForOp(index(0), index(tags.shape[0]), index(1), [])
-    with ir.InsertionPoint(loop.body):
-        op("memref.store", [], [index(_NOWHERE), tags.memref, loop.induction_variable])
-        scf_d.yield_([])
+    with for_loop(index(0), index(tags.shape[0]), index(1)) as i:
+        op("memref.store", [], [index(_NOWHERE), tags.memref, i])
     r.slots[product, number] = Slots(count, size, room.memref, tags.memref, key)
 
 
@@ -70,12 +67,10 @@ def packed_once(r: Retiler, product: Operation, slots: Slots, pack: Callable[[An
     for at, k in zip(places, key, strict=True):
         differs = arith_d.cmpi(_I.ne, op("memref.load", [ir.IndexType.get()], [slots.tags, at]), k)
         other = differs if other is None else arith_d.ori(other, differs)
-    branch = scf_d.IfOp(other)
-    with ir.InsertionPoint(branch.then_block):
+    with when(other):
         pack(origin)
         for at, k in zip(places, key, strict=True):
             op("memref.store", [], [k, slots.tags, at])
-        scf_d.yield_([])
     return origin
 
 

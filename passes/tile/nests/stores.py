@@ -16,8 +16,6 @@ from xcc.passes.tile.nests.scans import scan_nest
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-__all__ = ["HANDLERS", "STREAM", "may_stream"]
-
 STREAM = "xcc.stream"       # of a vector.transfer_write: from how many bytes of its buffer on it is past the caches
 LINE = 64                   # bytes of a cache line
 _I = arith_d.CmpIPredicate

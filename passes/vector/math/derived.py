@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from xcc.passes.shared.lanes import Lanes
 
-__all__ = ["Circular", "Hyperbolic", "angle", "log1p"]
-
 Function = Callable[[Lanes], Lanes]
 
 

@@ -15,9 +15,6 @@ from xcc.passes.vector.math import derived
 from xcc.passes.vector.math.derived import Hyperbolic
 from xcc.passes.vector.math.elementary import log_special, special_power
 
-__all__ = ["acosh", "asinh", "atanh", "cbrt", "cosh", "erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2",
-           "power", "sinh", "tanh", "times", "two_sum"]
-
 _INF = math.inf
 _LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)     # the first part has 32 bits
 _ROUND, _ROUND_BITS = 6755399441055744.0, 0x4338000000000000

@@ -16,8 +16,6 @@ from xcc.passes.shared.lanes import Lanes
 from xcc.passes.vector.math.derived import Circular, angle
 from xcc.passes.vector.math.double import times, two_sum
 
-__all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
-
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 _STEP, _PARTS = 26, 4
 _SIN = [1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from xcc.passes.shared.lanes import Lanes
 
-__all__ = ["ERF", "TANH", "tail"]
-
 END, SCALE = 6.0, 2.5
 ROUND = 1.5 * 2.0 ** 23     # added to a number of less than 22 bits it leaves what is rounded in the lowest bits
 ERF = [

@@ -8,8 +8,6 @@ from xcc._mlir import ir
 from xcc.passes.shared.lanes import Lanes
 from xcc.passes.vector.math.derived import Circular, angle
 
-__all__ = ["acos", "asin", "atan", "atan2", "cos", "sin", "tan"]
-
 _NAN = math.nan
 
 

@@ -10,8 +10,6 @@ from xcc._mlir import Operation, Value, ir, owner_op
 from xcc.passes.vector.unroll.unroll_contract import Contract
 from xcc.passes.walk import ops_where
 
-__all__ = ["Chain", "Read", "Step", "chains", "drop"]
-
 ROWS = 16           # of a register
 ROW_BYTES = 64
 MOST_SUMS = 4       # registers for sums; two are for the left operand, two for the right one

@@ -13,8 +13,6 @@ from xcc._mlir import Type, Value, ir
 from xcc.passes.shared.values import extract, i64s, op, pack, shuffle, splat, splat_constant, vec
 from xcc.passes.vector.unroll.tiles import Key, Tile
 
-__all__ = ["GroupTile", "grouped"]
-
 Maker = Callable[[Key, int], Any]
 
 

@@ -12,7 +12,8 @@ from xcc._mlir import Block, InsertionPoint, Operation, Region, Type, Value, ir,
 from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.lanes import LOOKUP, SCALE
-from xcc.passes.shared.values import dense_constant, index, op, shuffle, splat_constant, vec
+from xcc.passes.shared.registering import registering
+from xcc.passes.shared.values import dense_constant, index, op, shuffle, splat_constant, vec, with_operands
 from xcc.passes.vector.unroll.tiles import Tile, keys
 from xcc.passes.walk import ops_where
 
@@ -22,13 +23,7 @@ HANDLERS: dict[str, Handler] = {}
 
 def unrolls(*names: str) -> Callable[[Handler], Handler]:
     """Registers the handler of the ops called `names`."""
-
-    def register(handler: Handler) -> Handler:
-        for name in names:
-            HANDLERS[name] = handler
-        return handler
-
-    return register
+    return registering(HANDLERS, names, "handlers")
 
 
 class Unroller:
@@ -77,9 +72,6 @@ class Unroller:
                 self.elementwise(o)
             else:
                 raise CompilerBug(f"unroll-vectors: no rule for '{o.name}': {str(o)[:300]}")
-
-    def tile(self, value: Value) -> Tile:
-        return self.tiles[value]
 
     def new(self, value: Value, chunks: dict[Any, Any] | None = None) -> Tile:
         """An empty tile of `value`'s type, or one of `chunks`."""
@@ -196,9 +188,7 @@ def _control(u: Unroller, o: Operation) -> None:
         return
     results, unpack = _flat_types(u, list(o.results))
     operands = _flat_values(u, o.operands)
-    attributes = {name: o.attributes[name] for name in o.attributes}
-    new = ir.Operation.create(o.name, results=results, operands=operands, attributes=attributes,
-                              regions=len(o.regions))
+    new = with_operands(o, operands, results)
     u.dead.append(o)
     for old_region, region in zip(o.regions, new.regions, strict=True):
         for old_block in old_region.blocks:

@@ -4,6 +4,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from xcc.passes.shared.registering import registering
+
 FAMILIES = ("arg_reduce", "attention", "attention_gradient", "collective", "norm", "quant", "random", "recurrent",
             "resize", "signal")
 PATTERNS: dict[str, Callable[..., Any]] = {}
@@ -11,14 +13,7 @@ PATTERNS: dict[str, Callable[..., Any]] = {}
 
 def decomposes(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Registers a function (attrs, *operands) -> replacement value(s), or None when it leaves the op alone."""
-
-    def register(f: Callable[..., Any]) -> Callable[..., Any]:
-        if name in PATTERNS:
-            raise ValueError(f"xt.{name} has two decompositions")
-        PATTERNS[name] = f
-        return f
-
-    return register
+    return registering(PATTERNS, [name], "decompositions")
 
 
 def load() -> dict[str, Callable[..., Any]]:

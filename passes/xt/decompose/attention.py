@@ -10,7 +10,7 @@ from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.decompose import decomposes
-from xcc.passes.xt.decompose.build import const, dim_scalar, dtype, shape, take, widened
+from xcc.passes.xt.decompose.build import const, convert, dim_scalar, dtype, shape, take, widened
 from xcc.symbolic import Dim, floordiv
 
 
@@ -21,14 +21,9 @@ def attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> Val
     shared, keys = shape(k)[1:3]
     group = floordiv(heads, shared)
     q5 = xt.reshape(q, shape=(batch, shared, group, queries, size))
-    product = xt.dot_general(q5, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(4,), rhs_contract=(3,),
-                             dtype="f64" if dtype(q) == "f64" else "f32")
-    scores = xt.reshape(xt.mul(product, const(a.scale, product)), shape=(batch, heads, queries, keys))
-    if a.softcap:
-        scores = xt.mul(xt.tanh(xt.mul(scores, const(1 / a.softcap, scores))), const(a.softcap, scores))
-    weights = _masked_softmax(a, scores, mask)
-    if dtype(v) != dtype(weights):
-        weights = xt.convert(weights, dtype=dtype(v))
+    scaled = product(q5, k, 4, 3)
+    scores = xt.reshape(xt.mul(scaled, const(a.scale, scaled)), shape=(batch, heads, queries, keys))
+    weights = convert(_masked_softmax(a, _capped(a, scores), mask), dtype(v))
     w5 = xt.reshape(weights, shape=(batch, shared, group, queries, keys))
     out = xt.dot_general(w5, v, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(4,), rhs_contract=(2,))
     return xt.reshape(out, shape=(batch, heads, queries, shape(v)[3]))
@@ -40,16 +35,12 @@ def attention_with_sums(a: Attrs, q: Value, k: Value, v: Value, mask: Value | No
     given = [] if mask is None else [mask]
     out = xt.attention(q, k, v, *given, scale=a.scale, causal=a.causal)
     k = repeated(k, shape(q)[1])
-    scores = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,),
-                            dtype="f64" if dtype(q) == "f64" else "f32")
-    scores = _masked(_whole(a), xt.mul(scores, const(a.scale, scores)), mask)
-    top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
-    top = xt.maximum(top, const(np.finfo(np.float32).min, top))
-    total = xt.reduce(xt.exp(xt.sub(scores, top)), kind="sum", axes=(3,), keepdims=True)
+    scores = product(q, k, 3, 3)
+    _, total, top = _exponentials(masked(whole(a), xt.mul(scores, const(a.scale, scores)), mask), True)
     return out, _log_sum(total, top)
 
 
-def _whole(a: Attrs) -> Attrs:
+def whole(a: Attrs) -> Attrs:
     """The attributes of the same attention."""
     return type(a)(**vars(a), causal_offset=(0,), softcap=0.0, nan_rows=False)
 
@@ -62,7 +53,7 @@ def _log_sum(total: Value, top: Value) -> Value:
 
 def fused_with_sums(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> tuple[Value, Value]:
     """As fused_attention, whose sums are a result."""
-    out, total, top = _in_one_pass(_whole(a), q, k, v, mask)
+    out, total, top = _in_one_pass(whole(a), q, k, v, mask)
     return out, _log_sum(total, top)
 
 
@@ -78,24 +69,13 @@ def _in_one_pass(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> 
     """The result, the sums of exponentials, and what these are relative to."""
     batch, heads, queries, _ = shape(q)
     k, v = (repeated(x, heads) for x in (k, v))
-    wide = "f64" if dtype(q) == "f64" else "f32"
-    scores = xt.dot_general(q, k, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(3,), dtype=wide)
-    scores = xt.mul(scores, const(a.scale, scores))
-    if a.softcap:
-        scores = xt.mul(xt.tanh(xt.mul(scores, const(1 / a.softcap, scores))), const(a.softcap, scores))
-    scores = _masked(a, scores, mask)
-    top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
-    if mask is not None or a.causal:
-        top = xt.maximum(top, const(np.finfo(np.float32).min, top))
-    e = xt.exp(xt.sub(scores, top))
-    total = xt.reduce(e, kind="sum", axes=(3,), keepdims=True)
-    out = xt.dot_general(e if dtype(v) == wide else xt.convert(e, dtype=dtype(v)), v, lhs_batch=(0, 1),
-                         rhs_batch=(0, 1), lhs_contract=(3,), rhs_contract=(2,), dtype=wide)
-    divisor = total
-    if (mask is not None or a.causal) and not a.nan_rows:
-        divisor = xt.maximum(total, const(np.finfo(np.float32).tiny, total))
-    out = xt.div(out, divisor)
-    return out if dtype(q) == wide else xt.convert(out, dtype=dtype(q)), total, top
+    scores = product(q, k, 3, 3)
+    scores = _capped(a, xt.mul(scores, const(a.scale, scores)))
+    hides = mask is not None or bool(a.causal)
+    e, total, top = _exponentials(masked(a, scores, mask), hides)
+    out = product(convert(e, dtype(v)), v, 3, 2, dtype(e))
+    divisor = xt.maximum(total, const(np.finfo(np.float32).tiny, total)) if hides and not a.nan_rows else total
+    return convert(xt.div(out, divisor), dtype(q)), total, top
 
 
 def simpler_attention(a: Attrs, q: Value, k: Value, v: Value, mask: Value | None) -> Value | None:
@@ -129,29 +109,53 @@ def repeated(x: Value, heads: Dim) -> Value:
 
 def _masked_softmax(a: Attrs, scores: Value, mask: Value | None) -> Value:
     """The softmax of what is visible; rows where nothing is give 0, or NaN where that is asked for."""
-    scores = _masked(a, scores, mask)
+    scores = masked(a, scores, mask)
     if mask is None and not a.causal or a.nan_rows:
         return xt.softmax(scores, axis=3)
-    top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
-    top = xt.maximum(top, const(np.finfo(np.float32).min, top))
-    e = xt.exp(xt.sub(scores, top))
-    total = xt.reduce(e, kind="sum", axes=(3,), keepdims=True)
+    e, total, _ = _exponentials(scores, True)
     return xt.div(e, xt.maximum(total, const(np.finfo(np.float32).tiny, total)))
 
 
-def _masked(a: Attrs, scores: Value, mask: Value | None) -> Value:
-    """The scores with the mask added, or -inf where something hides them."""
-    hidden = const(-np.inf, scores)
-    if mask is not None and dtype(mask) != "i1":
-        scores = xt.add(scores, xt.convert(mask, dtype=dtype(scores)) if dtype(mask) != dtype(scores) else mask)
+def product(x: Value, y: Value, left: int, right: int, wide: str = "") -> Value:
+    """The product of each head, summed over these dims; f32 of narrow floats where `wide` says nothing else."""
+    return xt.dot_general(x, y, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(left,), rhs_contract=(right,),
+                          dtype=wide or ("f64" if dtype(x) == "f64" else "f32"))
+
+
+def _capped(a: Attrs, scores: Value) -> Value:
+    if not a.softcap:
+        return scores
+    return xt.mul(xt.tanh(xt.mul(scores, const(1 / a.softcap, scores))), const(a.softcap, scores))
+
+
+def _exponentials(scores: Value, hides: bool) -> tuple[Value, Value, Value]:
+    """exp(scores - top), its sums, and the largest score `top` of each row, a number where all may be hidden."""
+    top = xt.reduce(scores, kind="max", axes=(3,), keepdims=True)
+    if hides:
+        top = xt.maximum(top, const(np.finfo(np.float32).min, top))
+    e = xt.exp(xt.sub(scores, top))
+    return e, xt.reduce(e, kind="sum", axes=(3,), keepdims=True), top
+
+
+def masked(a: Attrs, scores: Value, mask: Value | None, queries: int = 2) -> Value:
+    """The scores, whose dim `queries` is that of queries, with the mask added, or -inf where something hides them."""
+    if mask is not None and queries == 3:
+        lines = (*[1] * (4 - len(shape(mask))), *shape(mask))
+        mask = xt.transpose(xt.reshape(mask, shape=lines), perm=(0, 1, 3, 2))
+    if mask is not None and dtype(mask) == "i1":
+        scores = xt.select(mask, scores, const(-np.inf, scores))
     elif mask is not None:
-        scores = xt.select(mask, scores, hidden)
-    if a.causal:
-        line = shape(scores)[2:]
-        row = xt.add(xt.iota(shape=(line[0], 1), axis=0), dim_scalar(a.causal_offset[0], "i64"))
-        seen = xt.compare(xt.iota(shape=(1, line[1]), axis=1), row, direction="le")
-        scores = xt.select(seen, scores, hidden)
-    return scores
+        scores = xt.add(scores, convert(mask, dtype(scores)))
+    if not a.causal:
+        return scores
+    row, key = (xt.iota(shape=_line(shape(scores), d), axis=d - 2) for d in (queries, 5 - queries))
+    if a.causal_offset != (0,):
+        row = xt.add(row, dim_scalar(a.causal_offset[0], "i64"))
+    return xt.select(xt.compare(key, row, direction="le"), scores, const(-np.inf, scores))
+
+
+def _line(dims: tuple[Dim, ...], d: int) -> tuple[Dim, ...]:
+    return tuple(size if n == d else 1 for n, size in enumerate(dims))[2:]
 
 
 @decomposes("rotary")

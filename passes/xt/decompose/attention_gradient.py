@@ -13,9 +13,8 @@ from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.decompose import decomposes
-from xcc.passes.xt.decompose.attention import repeated
+from xcc.passes.xt.decompose.attention import masked, product, repeated, whole
 from xcc.passes.xt.decompose.build import const, convert, dtype, shape
-from xcc.symbolic import Dim
 
 Pair = tuple[Value, Value]
 
@@ -25,7 +24,7 @@ def attention_query_gradient(a: Attrs, grad: Value, q: Value, k: Value, v: Value
                              mask: Value | None) -> Value:
     """ds k * scale."""
     _, ds = _of_scores(a, grad, q, k, v, sums, delta, mask)
-    dq = _product(convert(ds, dtype(q)), repeated(k, shape(q)[1]), 3, 2, dtype(ds))
+    dq = product(convert(ds, dtype(q)), repeated(k, shape(q)[1]), 3, 2, dtype(ds))
     return convert(xt.mul(dq, const(a.scale, dq)), dtype(q))
 
 
@@ -41,21 +40,21 @@ def _of_scores(a: Attrs, grad: Value, q: Value, k: Value, v: Value, sums: Value,
                ) -> Pair:
     """The weights in the type of q, and the gradient of the scores in that of the sums."""
     k, v, wide = repeated(k, shape(q)[1]), repeated(v, shape(q)[1]), dtype(sums)
-    scores = _product(q, k, 3, 3, wide)
-    scores = _masked(a, xt.mul(scores, const(a.scale, scores)), mask, 2)
+    scores = product(q, k, 3, 3, wide)
+    scores = masked(whole(a), xt.mul(scores, const(a.scale, scores)), mask, 2)
     hidden = xt.compare(scores, const(-np.inf, scores), direction="eq")
     e = xt.exp(xt.sub(scores, _along(sums, 3)))
     p = convert(xt.select(hidden, const(0.0, scores), e), dtype(q))
-    return p, xt.mul(convert(p, wide), xt.sub(_product(grad, v, 3, 3, wide), _along(delta, 3)))
+    return p, xt.mul(convert(p, wide), xt.sub(product(grad, v, 3, 3, wide), _along(delta, 3)))
 
 
 def fused_query_gradient(a: Attrs, grad: Value, q: Value, k: Value, v: Value, sums: Value, delta: Value,
                          mask: Value | None) -> Value:
     """One kernel, whose loop is over the keys."""
     k, v = repeated(k, shape(q)[1]), repeated(v, shape(q)[1])
-    p = _weights(a, _product(q, k, 3, 3, dtype(sums)), sums, mask, 2)
-    ds = xt.mul(p, xt.sub(_product(grad, v, 3, 3, dtype(sums)), _along(delta, 3)))
-    dq = _product(convert(ds, dtype(q)), k, 3, 2, dtype(sums))
+    p = _weights(a, product(q, k, 3, 3, dtype(sums)), sums, mask, 2)
+    ds = xt.mul(p, xt.sub(product(grad, v, 3, 3, dtype(sums)), _along(delta, 3)))
+    dq = product(convert(ds, dtype(q)), k, 3, 2, dtype(sums))
     return convert(xt.mul(dq, const(a.scale, dq)), dtype(q))
 
 
@@ -63,8 +62,8 @@ def fused_key_gradients(a: Attrs, grad: Value, q: Value, k: Value, v: Value, sum
                         mask: Value | None) -> Pair:
     """One kernel, whose loop is over the queries."""
     own, (k, v) = k, (repeated(x, shape(q)[1]) for x in (k, v))
-    p = _weights(a, _product(k, q, 3, 3, dtype(sums)), sums, mask, 3)
-    ds = xt.mul(p, xt.sub(_product(v, grad, 3, 3, dtype(sums)), _along(delta, 2)))
+    p = _weights(a, product(k, q, 3, 3, dtype(sums)), sums, mask, 3)
+    ds = xt.mul(p, xt.sub(product(v, grad, 3, 3, dtype(sums)), _along(delta, 2)))
     return _of_keys(a, convert(p, dtype(q)), convert(ds, dtype(q)), grad, q, own)
 
 
@@ -72,8 +71,8 @@ def _of_keys(a: Attrs, p: Value, ds: Value, grad: Value, q: Value, k: Value) -> 
     """The gradients of keys and values, of p and ds [batch, heads, keys, queries]."""
     wide = "f64" if dtype(q) == "f64" else "f32"
     kind = dtype(k) if shape(q)[1] == shape(k)[1] else wide
-    dk = _product(ds, q, 3, 2, wide)
-    return convert(xt.mul(dk, const(a.scale, dk)), kind), convert(_product(p, grad, 3, 2, wide), kind)
+    dk = product(ds, q, 3, 2, wide)
+    return convert(xt.mul(dk, const(a.scale, dk)), kind), convert(product(p, grad, 3, 2, wide), kind)
 
 
 def _weights(a: Attrs, product: Value, sums: Value, mask: Value | None, queries: int) -> Value:
@@ -81,36 +80,12 @@ def _weights(a: Attrs, product: Value, sums: Value, mask: Value | None, queries:
 
     A kernel multiplies sums by log2(e), which the lowest number does not survive; an added mask's scores may be it.
     """
-    scores = _masked(a, xt.mul(product, const(a.scale, product)), mask, queries)
+    scores = masked(whole(a), xt.mul(product, const(a.scale, product)), mask, queries)
     lowest = float(np.finfo(np.float32).min)
     least = lowest if mask is not None and dtype(mask) != "i1" else lowest / 2
     return xt.exp(xt.sub(scores, _along(xt.maximum(sums, const(least, sums)), 5 - queries)))
 
 
-def _masked(a: Attrs, scores: Value, mask: Value | None, queries: int) -> Value:
-    """The scores, whose dim `queries` is that of queries, with the mask added, or -inf where something hides them."""
-    if mask is not None and queries == 3:
-        lines = (*[1] * (4 - len(shape(mask))), *shape(mask))
-        mask = xt.transpose(xt.reshape(mask, shape=lines), perm=(0, 1, 3, 2))
-    if mask is not None and dtype(mask) == "i1":
-        scores = xt.select(mask, scores, const(-np.inf, scores))
-    elif mask is not None:
-        scores = xt.add(scores, convert(mask, dtype(scores)))
-    if not a.causal:
-        return scores
-    row, key = (xt.iota(shape=_line(shape(scores), d), axis=d - 2) for d in (queries, 5 - queries))
-    return xt.select(xt.compare(key, row, direction="le"), scores, const(-np.inf, scores))
-
-
-def _line(dims: tuple[Dim, ...], d: int) -> tuple[Dim, ...]:
-    return tuple(size if n == d else 1 for n, size in enumerate(dims))[2:]
-
-
 def _along(rows: Value, d: int) -> Value:
     """What is of each query, with a dim `d` of 1 for the keys."""
     return xt.reshape(rows, shape=(*shape(rows)[:d], 1, *shape(rows)[d:]))
-
-
-def _product(x: Value, y: Value, left: int, right: int, wide: str) -> Value:
-    return xt.dot_general(x, y, lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(left,), rhs_contract=(right,),
-                          dtype=wide)

@@ -17,8 +17,6 @@ from xcc.passes.xt.fusion.fusion_cost import FusionCost
 from xcc.passes.xt.fusion.fusion_group import FusionGroup
 from xcc.passes.xt.graph.op_graph import Graph, Node, element_bytes
 
-__all__ = ["beside"]
-
 KINDS = ("map", "reduce")
 """What shares a launch: kernels whose workgroups need little shared memory and few barriers."""
 

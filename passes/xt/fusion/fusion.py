@@ -18,8 +18,6 @@ from xcc.passes.xt.fusion.fusion_group import FusionGroup, is_pointwise, is_stor
 from xcc.passes.xt.fusion.fusion_rules import FusionRules
 from xcc.passes.xt.graph.op_graph import Graph, Node
 
-__all__ = ["Fusion", "fuse"]
-
 Copied = dict[int, dict[int, FusionGroup]]
 """By the index of a node that was copied, the groups that need their copy, by identity."""
 

@@ -10,8 +10,6 @@ from xcc.passes.xt.fusion.kernel_cost import FLOPS, FusionLimits, KernelCost
 from xcc.passes.xt.graph.op_graph import Node, element_bytes, is_inline
 from xcc.symbolic import Dim
 
-__all__ = ["WORSE", "ByCost", "Estimated", "FusionCost"]
-
 EXACT = 1 + 1e-9
 """Sums of the same numbers in another order."""
 WORSE = 3

@@ -14,9 +14,6 @@ from xcc.dialects import xt
 from xcc.passes.xt.graph.op_graph import Graph, Node, dims_without_ones
 from xcc.symbolic import Dim
 
-__all__ = ["FusionGroup", "downstream", "is_pointwise", "is_stored_pad", "joined", "places_fault", "reaches",
-           "same_row", "singleton"]
-
 PLACES = 64
 """Coordinates at which a kernel evaluates one of its ops for one element of its result."""
 

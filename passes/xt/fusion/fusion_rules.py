@@ -19,8 +19,6 @@ from xcc.passes.xt.fusion.lanes import last_dim
 from xcc.passes.xt.graph.op_graph import Node
 from xcc.symbolic import Dim
 
-__all__ = ["FusionRules"]
-
 AROUND = ("transpose", "slice")
 """Ops that a composite's kernel does by reading or writing at other coordinates."""
 

@@ -21,8 +21,6 @@ from xcc.passes.xt.fusion.lanes import SCATTERED, UNIFORM, lanes_of, last_dim, p
 from xcc.passes.xt.graph.op_graph import Node, element_bytes, is_inline, nominal_count
 from xcc.symbolic import Dim
 
-__all__ = ["FLOPS", "FusionLimits", "KernelCost", "is_widening"]
-
 FLOPS: dict[str, int] = {
     name: 16 for name in ("exp exp2 expm1 log log1p log2 sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
                           "erf sigmoid pow atan2 cbrt next_after random_uniform random_normal").split()

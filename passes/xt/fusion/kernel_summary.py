@@ -17,8 +17,6 @@ from xcc.passes.xt.graph.op_graph import IN_PLACE, element_bytes
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.symbolic import Dim
 
-__all__ = ["KernelSummary", "ModelSummary", "contracted", "summarise"]
-
 GATHERS = ("gather", "gather_nd", "gather_elements")
 
 

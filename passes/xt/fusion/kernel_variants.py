@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.dialects import xt
+from xcc.passes.shared.values import with_operands
 from xcc.passes.xt.graph.rewrite import at, name_of, walk_ops
-
-__all__ = ["dispatched_anew", "is_tiled", "kernel_of", "kernels_of", "removed_unused", "variant"]
 
 
 def kernels_of(module: Module) -> dict[str, Operation]:
@@ -43,10 +42,10 @@ def variant(kernel: Operation, name: str, returned: Callable[[Sequence[Value]], 
 
 def dispatched_anew(op: Operation, kernel: str, types: Sequence[Type], operands: Sequence[Value] = ()) -> Operation:
     """A dispatch of `kernel` ahead of the dispatch `op`, with its attributes, and its operands where none are given."""
-    attributes = {n: op.attributes[n] for n in op.attributes} | {"kernel": ir.FlatSymbolRefAttr.get(kernel)}
     with at(op):
-        return ir.Operation.create(op.name, results=list(types), operands=list(operands or op.operands),
-                                   attributes=attributes)
+        made = with_operands(op, operands or op.operands, types)
+    made.attributes["kernel"] = ir.FlatSymbolRefAttr.get(kernel)
+    return made
 
 
 def removed_unused(module: Module, kernels: dict[str, Operation]) -> None:

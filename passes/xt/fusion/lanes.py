@@ -7,8 +7,6 @@ from xcc.passes.xt.fusion.fusion_group import is_pointwise
 from xcc.passes.xt.graph.op_graph import Node
 from xcc.symbolic import Dim
 
-__all__ = ["SCATTERED", "UNIFORM", "lanes_of", "last_dim", "picked_dims", "sampled_dims"]
-
 UNIFORM, SCATTERED = -1, -2
 """In place of the dim that vectors go along: all lanes need the same element, or any elements, one by one."""
 

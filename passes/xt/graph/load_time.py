@@ -14,8 +14,6 @@ from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.op_graph import element_bytes
 from xcc.passes.xt.graph.rewrite import name_of
 
-__all__ = ["VIEWS", "made_at_load", "view_root"]
-
 VIEWS = ("reshape", "bitcast")
 MOST = 8        # times the bytes of the operands; what is larger is made in each run, when it is wanted, in the arena
 

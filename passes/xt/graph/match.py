@@ -16,9 +16,6 @@ from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
 
-__all__ = ["NoMatch", "apply", "array_of", "count_of", "dims_of", "dtype_of", "factors", "mean_of", "no_match",
-           "number", "only_user", "positive", "scaled", "single", "through"]
-
 MOST_ELEMENTS = 1 << 22     # larger constants are not looked into
 MOST_FACTORS = 16
 

@@ -9,8 +9,6 @@ from xcc.dialects import xt
 from xcc.passes.xt.graph.load_time import VIEWS, view_root
 from xcc.passes.xt.graph.rewrite import name_of, producer
 
-__all__ = ["UPDATES", "MemoryUses", "constant_starts"]
-
 UPDATES = {"dynamic_update_slice": 1, "scatter_nd": 2, "scatter_elements": 2}
 """Ops that change some elements of their first operand, and which operand has the new ones."""
 

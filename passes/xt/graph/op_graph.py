@@ -11,9 +11,6 @@ from xcc.dialects import xt
 from xcc.passes.xt.graph.rewrite import name_of
 from xcc.symbolic import Dim
 
-__all__ = ["IN_PLACE", "Graph", "Node", "dims_without_ones", "element_bytes", "is_inline", "is_unit_reshape",
-           "nominal_count"]
-
 IN_PLACE = "xt.in_place"
 """Of an op that writes what it changes of its first operand to where that lies (the pass ``update-in-place``)."""
 

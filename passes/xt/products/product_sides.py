@@ -11,8 +11,6 @@ from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import is_pointwise, producer
 from xcc.targets.base import Chip
 
-__all__ = ["MANY_ROWS", "before_transpose", "by_rows", "in_place", "scaled_channels", "turned_later"]
-
 MANY_ROWS = 8  # of a product, that pay for a transpose of its right side
 FEW_BLOCKS = 2     # of rows, each of which turns all of the right side on the way
 FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place

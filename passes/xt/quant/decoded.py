@@ -18,8 +18,6 @@ from xcc.dialects import xt
 from xcc.passes.xt.graph.rewrite import is_pointwise, name_of, producer, rebuilt
 from xcc.symbolic import Dim
 
-__all__ = ["Move", "is_decoded", "made_with", "merge", "pad_end", "permute", "split"]
-
 Shape = tuple[int, ...]
 MOST_OPS = 64
 

@@ -15,8 +15,6 @@ from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
 
-__all__ = ["Mask", "read_mask"]
-
 HIDDEN = -6e4       # what is added to a score at least this negative leaves nothing of it after exp
 VIEWS = ("broadcast", "reshape", "convert")
 

@@ -131,4 +131,3 @@ def narrow(op: Operation) -> Any:
 
 PATTERNS: dict[str, list[Any]] = {"div": [softmax, rms_norm], "mul": [softmax, rms_norm, affine], "add": [affine],
                                   "convert": [narrow]}
-__all__ = ["PATTERNS"]

@@ -22,8 +22,6 @@ from xcc.passes.xt.sharding.live_placements import LivePlacements
 from xcc.passes.xt.sharding.placement import ANY, WHOLE, Placement, partial
 from xcc.passes.xt.sharding.sites import Site, Sites
 
-__all__ = ["Choice", "Have", "Search", "moved"]
-
 WIDTH = 48          # states that go on
 LIGHT = 1e-3        # of all seconds, or of all bytes of weights: an op below it, of whole operands, stays whole
 

@@ -16,8 +16,6 @@ from xcc.passes.xt.sharding.placement import WHOLE, Placement
 from xcc.runtime.mesh import Mesh
 from xcc.targets.base import Chip
 
-__all__ = ["Costs", "Move", "best_move", "costs_of"]
-
 REACHED = 0.6       # of a chip's peak by its products
 COPIED = 0.9        # of its memory's bandwidth, as by a copy
 MATRIX = 1e11       # operations a second where a chip does not say

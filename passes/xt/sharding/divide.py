@@ -23,8 +23,6 @@ from xcc.passes.xt.sharding.report import Report, named
 from xcc.passes.xt.sharding.sites import Site, Sites
 from xcc.weights import WeightStore
 
-__all__ = ["Divider"]
-
 SHAPED = ("broadcast", "iota", "reshape", "resize")
 """Ops whose attribute `shape` is that of their result."""
 

@@ -17,11 +17,10 @@ from typing import Any
 from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType
+from xcc.passes.shared.registering import registering
 from xcc.passes.xt.graph.rewrite import name_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, divides, exact, partial, split
 from xcc.symbolic import Dim
-
-__all__ = ["RULES", "Factor", "OpView", "Rule", "Side", "Strategy", "rule", "rule_of", "same_factor", "strategy_of"]
 
 FAMILIES = ("pointwise", "moves", "indexed", "rows", "products")
 
@@ -125,15 +124,7 @@ RULES: dict[str, Callable[[OpView], Rule]] = {}
 
 def rule(*names: str) -> Callable[[Callable[[OpView], Rule]], Callable[[OpView], Rule]]:
     """Registers a function from an op to its rule; a name with two rules is an error."""
-
-    def register(f: Callable[[OpView], Rule]) -> Callable[[OpView], Rule]:
-        for name in names:
-            if name in RULES:
-                raise ValueError(f"xt.{name} has two rules")
-            RULES[name] = f
-        return f
-
-    return register
+    return registering(RULES, names, "rules")
 
 
 @cache

@@ -5,8 +5,6 @@ from __future__ import annotations
 from xcc.dialects.xt.types import is_float
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, rule
 
-__all__ = ["aligned"]
-
 LINEAR: dict[str, tuple[tuple[int, ...], ...]] = {
     "add": ((0, 1),), "sub": ((0, 1),), "neg": ((0,),), "mul": ((0,), (1,)), "select": ((1, 2),)}
 

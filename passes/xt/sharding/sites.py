@@ -19,8 +19,6 @@ from xcc.passes.xt.sharding.cost import Costs
 from xcc.passes.xt.sharding.factors import OpView, Rule, Strategy, rule_of, same_factor, strategy_of
 from xcc.passes.xt.sharding.placement import WHOLE, Placement
 
-__all__ = ["Site", "Sites", "captured"]
-
 MOST = 12           # ways to split a value that are looked at
 MOST_OF_DIM = 4
 

@@ -27,8 +27,6 @@ from xcc.passes.xt.sharding.report import AxisReport, Report, exchanges, head, n
 from xcc.passes.xt.sharding.sites import Site, Sites
 from xcc.symbolic import symbols_of
 
-__all__ = ["Stages"]
-
 MOST = 300          # places between ops that are looked at: those that the fewest bytes cross
 
 Cuts = tuple[float, int, tuple[int, ...]]

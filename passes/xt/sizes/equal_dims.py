@@ -20,8 +20,6 @@ from xcc.dialects import xt
 from xcc.passes.xt.graph.rewrite import dim_bounds, name_of
 from xcc.symbolic import Dim
 
-__all__ = ["EQUAL", "equal_dims", "note_equal_dims"]
-
 EQUAL = "xt.equal"
 """Module attribute: pairs of dims."""
 

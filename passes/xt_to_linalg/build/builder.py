@@ -19,8 +19,6 @@ from xcc.passes.xt_to_linalg.build.view import (
 )
 from xcc.symbolic import Dim
 
-__all__ = ["Builder", "Read"]
-
 Body = Callable[[list[Any]], Sequence[Any] | Any]
 Read = tuple[View, Sequence[Any] | None]
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Attribute, Operation, Type, ir
+from xcc.passes.shared.registering import registering
 from xcc.passes.xt_to_linalg.build.builder import Builder
 from xcc.passes.xt_to_linalg.build.view import View
 from xcc.symbolic import Dim
-
-__all__ = ["CONVERTERS", "LOOPS", "TILES", "Op", "converts", "converts_to_loops", "converts_to_tiles"]
 
 
 @dataclass(frozen=True)
@@ -62,25 +61,16 @@ TILES: dict[str, Callable[..., int]] = {}
 
 def converts(*names: str) -> Callable[[Converter], Converter]:
     """Registers a function as the converter of the xt ops `names`."""
-    return _register(CONVERTERS, names)
+    return registering(CONVERTERS, names, "converters")
 
 
 def converts_to_loops(*names: str) -> Callable[..., Any]:
     """Registers a function as the emitter of the loop kernels of the opaque xt ops `names`."""
-    return _register(LOOPS, names)
+    return registering(LOOPS, names, "emitters")
 
 
 def converts_to_tiles(*names: str) -> Callable[..., Any]:
     """Registers a function as the emitter of the tile programs of GPU ops `names`; it gives their threads."""
-    return _register(TILES, names)
+    return registering(TILES, names, "emitters")
 
 
-def _register(table: dict[str, Any], names: Sequence[str]) -> Callable[..., Any]:
-    def add(fn: Any) -> Any:
-        for name in names:
-            if name in table:
-                raise ValueError(f"xt.{name} has two converters")
-            table[name] = fn
-        return fn
-
-    return add

@@ -12,9 +12,6 @@ from xcc._mlir import Attribute, Type, Value, arith_d, ir
 from xcc.dialects.xt.types import numpy_dtype
 from xcc.symbolic import Dim
 
-__all__ = ["accumulator", "code_of", "computed", "constant", "index_constant", "is_bool", "is_coded", "is_float",
-           "is_unsigned", "limits", "stored", "tensor_of", "width"]
-
 CODED_FLOATS = ("f4E2M1FN", "f8E4M3FNUZ", "f8E5M2FNUZ", "f8E8M0FNU")
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 

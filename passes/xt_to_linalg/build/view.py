@@ -13,8 +13,6 @@ from typing import Any
 from xcc._mlir import AffineExpr, Attribute, Type, Value, arith_d, ir
 from xcc.symbolic import Dim
 
-__all__ = ["View", "dim_expr", "expand_dims", "identity_exprs", "ssa_coordinates"]
-
 
 def dim_expr(i: int) -> AffineExpr:
     return ir.AffineExpr.get_dim(i)

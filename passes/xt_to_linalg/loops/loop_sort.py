@@ -12,8 +12,6 @@ from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import is_float
 from xcc.passes.xt_to_linalg.loops.loops import LoopKernel, to_i64, true
 
-__all__ = ["less"]
-
 _I = arith_d.CmpIPredicate
 _F = arith_d.CmpFPredicate
 

@@ -13,13 +13,12 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Type, Value, arith_d, ir, memref_d, scf_d
+from xcc.passes.shared.regions import when
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.dims import DimEmitter
 from xcc.passes.xt_to_linalg.build.registry import Op
 from xcc.passes.xt_to_linalg.build.types import constant, is_bool, stored
 from xcc.symbolic import Dim
-
-__all__ = ["Buffer", "LoopKernel", "buffer_type"]
 
 PARALLEL_WORK = 1 << 14
 """Elements below which waking threads costs more than it saves."""
@@ -134,10 +133,8 @@ class LoopKernel:
                          lambda i, carried: self.nest_fold(dims, carried, body, [*outer, i]))
 
     def when(self, condition: Value, body: Callable[[], None]) -> None:
-        branch = scf_d.IfOp(condition)
-        with ir.InsertionPoint(branch.then_block):
+        with when(condition):
             body()
-            scf_d.YieldOp([])
 
     def repeat(self, starts: Sequence[Value], condition: Callable[[list[Any]], Any],
                body: Callable[[list[Any]], Sequence[Any]]) -> list[Value]:

@@ -21,8 +21,6 @@ from xcc.passes.xt_to_linalg.build.types import (
 )
 from xcc.passes.xt_to_linalg.build.view import View
 
-__all__ = ["binary", "in_f32", "narrow"]
-
 _F = arith_d.CmpFPredicate
 _I = arith_d.CmpIPredicate
 

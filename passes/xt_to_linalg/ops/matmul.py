@@ -14,8 +14,6 @@ from xcc.passes.xt_to_linalg.build.types import accumulator, is_bool, is_float
 from xcc.passes.xt_to_linalg.build.view import View, dim_expr
 from xcc.symbolic import Dim
 
-__all__ = ["contract", "finish", "panel_coordinates"]
-
 _ARITH = {"bool": (arith_d.andi, arith_d.ori), "float": (arith_d.mulf, arith_d.addf),
           "int": (arith_d.muli, arith_d.addi)}
 

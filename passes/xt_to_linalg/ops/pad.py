@@ -17,8 +17,6 @@ from xcc.passes.xt_to_linalg.build.types import constant
 from xcc.passes.xt_to_linalg.build.view import View, expand_dims
 from xcc.symbolic import Dim
 
-__all__ = ["pad_view"]
-
 
 def pad_view(b: Builder, x: View, low: Sequence[Dim], high: Sequence[Dim], interior: Sequence[int],
              value: float | int | View, dims: Sequence[Dim] | None = None) -> View:

@@ -10,8 +10,6 @@ from xcc.passes.xt_to_linalg.build.registry import Op, converts
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, limits, stored, width
 from xcc.passes.xt_to_linalg.build.view import View, dim_expr
 
-__all__: list[str] = []
-
 _F = arith_d.CmpFPredicate
 MAGIC = 12582912        # 1.5 * 2^23: added to a small f32, it leaves the nearest integer in the low bits
 MAGIC_BITS = 0x4B400000

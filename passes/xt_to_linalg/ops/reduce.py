@@ -13,8 +13,6 @@ from xcc.passes.xt_to_linalg.build.view import View, dim_expr, expand_dims
 from xcc.passes.xt_to_linalg.ops.elementwise import binary
 from xcc.symbolic import Dim
 
-__all__ = ["COMBINE", "accumulate_in", "keep_dims", "neutral", "reduce_view"]
-
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 
 

@@ -12,8 +12,6 @@ from xcc.passes.xt_to_linalg.build.registry import Op, converts
 from xcc.passes.xt_to_linalg.build.types import constant
 from xcc.passes.xt_to_linalg.build.view import View, dim_expr
 
-__all__ = ["clip", "keys", "number", "to_place"]
-
 _F = arith_d.CmpFPredicate
 TAPS = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
 

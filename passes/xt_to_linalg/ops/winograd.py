@@ -24,8 +24,6 @@ from xcc.passes.xt_to_linalg.build.view import View, dim_expr
 from xcc.passes.xt_to_linalg.ops.matmul import contract, panel_coordinates
 from xcc.symbolic import Dim
 
-__all__: list[str] = []
-
 FINITE = "#arith.fastmath<nnan,ninf,nsz>"
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from xcc._mlir import Attribute, Type, Value, arith_d, ir, scf_d
 from xcc.dialects import tile
 from xcc.passes.shared.dims import pow2_above
+from xcc.passes.shared.regions import for_loop
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import constant, is_unsigned, stored, to_i32
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
@@ -78,10 +79,8 @@ class _Columns:
         if extent == step:
             body(self.k.dim(0))
             return
-        loop = scf_d.ForOp(self.k.dim(0), self.k.dim(extent), self.k.dim(step))
-        with ir.InsertionPoint(loop.body):
-            body(loop.induction_variable)
-            scf_d.YieldOp([])
+        with for_loop(self.k.dim(0), self.k.dim(extent), self.k.dim(step)) as i:
+            body(i)
 
     def _place(self, inside: Value) -> Value:
         return arith_d.addi(self.at[1], inside)
@@ -93,9 +92,9 @@ class _Columns:
         def load(first: Value) -> list[Value]:
             return [self._read(b, first, rows) for b in (self.indices, self.updates)]
 
-        loop = scf_d.ForOp(k.dim(0), k.dim(self.count), k.dim(rows), load(k.dim(0)))
-        with ir.InsertionPoint(loop.body):
-            first, (index, update) = loop.induction_variable, list(loop.inner_iter_args)
+        steps = scf_d.ForOp(k.dim(0), k.dim(self.count), k.dim(rows), load(k.dim(0)))
+        with ir.InsertionPoint(steps.body):
+            first, (index, update) = steps.induction_variable, list(steps.inner_iter_args)
             ahead = load(arith_d.minui(arith_d.addi(first, k.dim(rows)), last))
             self._accumulate(self._local(index, first, rows), update)
             scf_d.YieldOp(ahead)

@@ -129,6 +129,27 @@ func.func private @pointwise(%x: tensor<?x3x7x7xf32>, %y: tensor<?x3x7x7xf32>, %
 
 // -----
 
+// A table of a kernel is memory of the module, without dims of 1.
+// CHECK-LABEL: func.func private @table(
+// CHECK: memref.get_global @[[TABLE:.*]] : memref<4xf32>
+#every_row = affine_map<(d0, d1) -> (0, d1)>
+#same = affine_map<(d0, d1) -> (d0, d1)>
+func.func private @table(%x: tensor<6x4xf32>) -> tensor<6x4xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[6, 4]], xt.result_dims = [[6, 4]],
+  xcc.config = {block = array<i64: 1, 0>, vector = array<i64: 1, 2>, order = array<i64: 0, 1>, reduce = []}} {
+  %c = arith.constant dense<[[1.0, 2.0, 3.0, 4.0]]> : tensor<1x4xf32>
+  %e = tensor.empty() : tensor<6x4xf32>
+  %y = linalg.generic {indexing_maps = [#same, #every_row, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %c : tensor<6x4xf32>, tensor<1x4xf32>) outs(%e : tensor<6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<6x4xf32>
+  return %y : tensor<6x4xf32>
+}
+
+// -----
+
 // A padded read: the clamped coordinates are scalars here, so rows stay contiguous reads.
 // CHECK-LABEL: func.func private @pad(
 // CHECK: arith.maxsi

@@ -11,6 +11,7 @@ from linalg_cases import build_kernel, evaluate
 
 from xcc.dialects import xt
 from xcc.passes.base import PassContext, parse_pass
+from xcc.passes.xt.split_contractions import SplitContractions
 from xcc.targets.nvptx.chip import chips
 
 RNG = np.random.default_rng(9)
@@ -41,6 +42,12 @@ def test_products(a: tuple[int, ...], b: tuple[int, ...], options: dict[str, Any
     before, after, sums = split(lambda x, y: xt.dot_general(x, y, **options), [floats(*a), floats(*b)])
     assert sums == 1
     np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("terms, parts", [(401408, 256), (313600, 245), (1600, 5), (1568, 7), (1023, 1)])
+def test_parts_of_a_sum(terms: int, parts: int) -> None:
+    """As many as there is work for, of those that leave whole tiles of terms."""
+    assert SplitContractions()._parts([64, 64], 1, terms, terms, chips()["sm_90a"].cores) == parts
 
 
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2)])

@@ -1,0 +1,34 @@
+"""Branches and loops as blocks of Python: what is built inside is in their body, which ends behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from xcc._mlir import Type, Value, ir, scf_d
+
+
+@contextmanager
+def when(condition: Value) -> Iterator[None]:
+    """An scf.if without results."""
+    with ir.InsertionPoint(scf_d.IfOp(condition).then_block):
+        yield
+        scf_d.yield_([])
+
+
+@contextmanager
+def for_loop(low: Value, high: Value, step: Value) -> Iterator[Value]:
+    """An scf.for that carries nothing; gives its induction variable."""
+    made = scf_d.ForOp(low, high, step, [])
+    with ir.InsertionPoint(made.body):
+        yield made.induction_variable
+        scf_d.yield_([])
+
+
+def either(condition: Value, kind: Type, first: Callable[[], Value], second: Callable[[], Value]) -> Value:
+    """An scf.if: what `first` gives where the condition holds, else what `second` gives, of type `kind`."""
+    branch = scf_d.IfOp(condition, [kind], has_else=True)
+    for block, make in ((branch.then_block, first), (branch.else_block, second)):
+        with ir.InsertionPoint(block):
+            scf_d.yield_([make()])
+    return branch.results[0]
