@@ -52,7 +52,8 @@ def decompositions() -> Any:
         if op is not None:
             table.pop(op, None)
     table[torch.ops.aten.instance_norm.default] = _instance_norm
-    return table | foreach_decompositions() | transformer_decompositions()
+    table.update(foreach_decompositions() | transformer_decompositions())
+    return table
 
 
 def _instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None, variance: Tensor | None,
