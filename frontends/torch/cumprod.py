@@ -6,17 +6,19 @@ products from there on are 0; of the zero itself the sum of the products without
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._C import DispatchKey
 
 from xcc.frontends.torch.layers import traced_whole
 
 __all__ = ["declare_cumprod"]
 
-_OP: Any = torch.ops.aten.cumprod.default
+_OP = torch.ops.aten.cumprod.default
 
 
 @cache
@@ -27,7 +29,7 @@ def declare_cumprod() -> None:
             _OP.py_impl(key)(partial(_cumprod, key))
 
 
-def _cumprod(key: DispatchKey, x: Any, dim: int, *, dtype: torch.dtype | None = None) -> Any:
+def _cumprod(key: DispatchKey, x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     if not traced_whole() or torch._C._are_functorch_transforms_active() or not x.dim():
         return _OP._op_dk(key, x, dim, dtype=dtype)         # torch's own
     if dtype is None and not (x.is_floating_point() or x.is_complex()):
@@ -37,7 +39,7 @@ def _cumprod(key: DispatchKey, x: Any, dim: int, *, dtype: torch.dtype | None = 
 
 class _Cumprod(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Any, dim: int) -> Any:
+    def forward(ctx: Any, x: Tensor, dim: int) -> Tensor:
         with torch._C._AutoDispatchBelowAutograd():
             out = _OP(x, dim)
         ctx.save_for_backward(x, out)
@@ -45,7 +47,7 @@ class _Cumprod(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         x, out = ctx.saved_tensors
         dim, zero = ctx.dim, x == 0
         zeros = zero.cumsum(dim)
@@ -55,8 +57,8 @@ class _Cumprod(torch.autograd.Function):
         return torch.where(zeros == 0, ahead, torch.where(first, without, 0)), None
 
 
-_applied: Any = _Cumprod.apply
+_applied: Callable[[Tensor, int], Tensor] = _Cumprod.apply
 
 
-def _from_the_end(x: Any, dim: int) -> Any:
+def _from_the_end(x: Tensor, dim: int) -> Tensor:
     return x.flip(dim).cumsum(dim).flip(dim)

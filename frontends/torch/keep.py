@@ -65,14 +65,14 @@ def _instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: 
     return torch.group_norm(x, x.shape[1], weight, bias, rest[1])
 
 
-def _weight_norm_backward(grad: Any, v: Any, g: Any, norms: Any, dim: int) -> tuple[Any, Any]:
+def _weight_norm_backward(grad: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """Of v / norms * g, where `norms` are those of what lies along dim `dim` of v: v's gradient, and g's."""
     norms = norms.to(g.dtype).view(g.shape)
     along = (grad * v).sum([d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
     return g / norms * (grad - v * (along / (norms * norms))), along / norms
 
 
-def _new_zeros_with_same_feature_meta(x: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
+def _new_zeros_with_same_feature_meta(x: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
     return x.new_zeros((*x.shape[:self_num_batch_dims], *other.shape))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import _prims_common
@@ -21,8 +20,8 @@ def lay_out_nothing() -> None:
             setattr(_prims_common, name, _of_nothing(getattr(_prims_common, name), otherwise))
 
 
-def _of_nothing(function: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    def place(*tensors: Any, **options: Any) -> Any:
+def _of_nothing(function: Callable[..., object], otherwise: Callable[..., object]) -> Callable[..., object]:
+    def place(*tensors: object, **options: object) -> object:
         try:
             return function(*tensors, **options)
         except ZeroDivisionError:
@@ -33,5 +32,5 @@ def _of_nothing(function: Callable[..., Any], otherwise: Callable[..., Any]) -> 
     return place
 
 
-def _as_written(*tensors: Any) -> tuple[list[int], bool]:
+def _as_written(*tensors: object) -> tuple[list[int], bool]:
     return list(range(max(t.ndim for t in tensors if isinstance(t, torch.Tensor)))), False

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 __all__ = ["transformer_decompositions"]
 
 
-def transformer_decompositions() -> dict[Any, Any]:
+def transformer_decompositions() -> dict[object, Callable[..., object]]:
     """For a table of decompositions."""
     return {torch.ops.aten._native_multi_head_attention.default: _attention,
             torch.ops.aten._transformer_encoder_layer_fwd.default: _encoder_layer}
 
 
-def _attention(query: Any, key: Any, value: Any, width: int, heads: int, weight: Any, bias: Any, out_weight: Any,
-               out_bias: Any, mask: Any = None, need_weights: bool = True, average: bool = True,
-               mask_type: int | None = None) -> Any:
+def _attention(query: Tensor, key: Tensor, value: Tensor, width: int, heads: int, weight: Tensor, bias: Tensor,
+               out_weight: Tensor, out_bias: Tensor, mask: Tensor | None = None, need_weights: bool = True,
+               average: bool = True, mask_type: int | None = None) -> tuple[Tensor, Tensor]:
     """What attends, and the weights of it where they are wanted. A mask is true where nothing is to be seen."""
     if query is key and key is value:
         parts = F.linear(query, weight, bias).chunk(3, -1)
@@ -40,10 +41,11 @@ def _attention(query: Any, key: Any, value: Any, width: int, heads: int, weight:
     return F.linear(out.transpose(1, 2).flatten(-2), out_weight, out_bias), weights
 
 
-def _encoder_layer(x: Any, width: int, heads: int, weight: Any, bias: Any, out_weight: Any, out_bias: Any, gelu: bool,
-                   norm_first: bool, eps: float, norm_weight: Any, norm_bias: Any, last_norm_weight: Any,
-                   last_norm_bias: Any, up_weight: Any, up_bias: Any, down_weight: Any, down_bias: Any,
-                   mask: Any = None, mask_type: int | None = None) -> Any:
+def _encoder_layer(x: Tensor, width: int, heads: int, weight: Tensor, bias: Tensor, out_weight: Tensor,
+                   out_bias: Tensor, gelu: bool, norm_first: bool, eps: float, norm_weight: Tensor, norm_bias: Tensor,
+                   last_norm_weight: Tensor, last_norm_bias: Tensor, up_weight: Tensor, up_bias: Tensor,
+                   down_weight: Tensor, down_bias: Tensor, mask: Tensor | None = None,
+                   mask_type: int | None = None) -> Tensor:
     first = (width,), norm_weight, norm_bias, eps
     last = (width,), last_norm_weight, last_norm_bias, eps
     y = F.layer_norm(x, *first) if norm_first else x

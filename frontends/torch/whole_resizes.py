@@ -31,12 +31,12 @@ def declare_whole_resizes() -> None:
             _put(op.default, key, rule)
 
 
-def _put(op: Any, key: DispatchKey, rule: Callable[..., Any]) -> None:
+def _put(op: torch._ops.OpOverload, key: DispatchKey, rule: Callable[..., object]) -> None:
     own = op.py_kernels.get(key)
     if own is None:
         return
 
-    def chosen(*args: Any, **kwargs: Any) -> Any:
+    def chosen(*args: object, **kwargs: object) -> object:
         apart = not traced_whole() or torch._C._are_functorch_transforms_active() or kwargs
         return own(*args, **kwargs) if apart else rule(*args)
 
@@ -44,11 +44,11 @@ def _put(op: Any, key: DispatchKey, rule: Callable[..., Any]) -> None:
     op._dispatch_cache.clear()
 
 
-def _of_sizes(op: Any) -> Callable[..., Any]:
+def _of_sizes(op: Any) -> Callable[..., object]:
     """`op` of the sizes that factors give, where these are given."""
     from torch._decomp.decompositions import upsample_compute_output_size
 
-    def rule(x: Any, sizes: Any, *rest: Any) -> Any:
+    def rule(x: torch.Tensor, sizes: Any, *rest: Any) -> Any:
         *corners, factors = rest
         wanted = upsample_compute_output_size(x.size(), sizes, factors)     # type: ignore[no-untyped-call]
         return op(x, wanted, *corners, *(factors or [None] * len(wanted)))
@@ -60,20 +60,20 @@ class _Resize(torch.autograd.Function):
     """A resize with its gradient, an op each."""
 
     @staticmethod
-    def forward(ctx: Any, op: Any, gradient: Any, x: Any, sizes: Any, *rest: Any) -> Any:
+    def forward(ctx: Any, op: Any, gradient: Any, x: torch.Tensor, sizes: Any, *rest: object) -> Any:
         ctx.form = gradient, sizes, x.shape, rest
         with torch._C._AutoDispatchBelowAutograd():
             return op(x, sizes, *rest)
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
         gradient, sizes, shape, rest = ctx.form
         return None, None, gradient(grad, sizes, shape, *rest), None, *(None for _ in rest)
 
 
-_applied: Any = _Resize.apply
+_applied: Callable[..., object] = _Resize.apply
 
 
-def _in_parts(*args: Any) -> Any:
+def _in_parts(*args: object) -> object:
     """What ``decompose`` of an op gives that has no parts."""
     return NotImplemented
