@@ -18,7 +18,7 @@ from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim, is_static
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
-from xcc.targets.gpu_contraction import matrix_tile
+from xcc.targets.gpu_contraction import column_unit, matrix_tile
 from xcc.targets.gpu_convolution import (
     flattened,
     least_depth,
@@ -83,12 +83,14 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     cut = _workers(kernel, op, inner, sides, chip) if len(dims) == 2 else 1
     if cut > 1:
         deepest, batch = max(LONG, deepest // cut), cut
+    several = cut > 1 or sum(estimate(dims[d]) > 1 for d in only[1]) > 1        # powers of two share them
+    unit = 0 if several else column_unit(kernel, op, shared, width)
     tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip, _exchanged_bytes(kernel),
                        (loaded(op, factors[0], width), loaded(op, factors[1], width)),
-                       takes_warpgroups(op, factors, instructions))
+                       takes_warpgroups(op, factors, instructions), unit)
     vector = [1] * len(dims)
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n")]
-    for group, limit, small in zip(only, (tile.m, tile.n), least, strict=False):
+    for group, limit, small in zip(only, (tile.m, pow2_above(tile.n)), least, strict=False):
         room = limit
         for d in sorted(group, reverse=True):
             vector[d] = min(room, pow2_above(estimate(dims[d])))
@@ -104,8 +106,9 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
         tuple(depth if p == inner else 1 for p, r in enumerate(op.reduction) if r) if o is op else row_lanes(o)
         for o in kernel.ops if o.is_reduction)
     order = tuple(range(len(dims)))
-    tiles = math.prod(-(-estimate(size) // lanes) for size, lanes in zip(dims, vector, strict=True))
-    return Schedule(tuple(vector), tuple(vector), order, reduce, "mask", "gather", parallel=True, gpu=GpuPart(
+    block = tuple(min(lanes, tile.n) if d == max(only[1]) else lanes for d, lanes in enumerate(vector))
+    tiles = math.prod(-(-estimate(size) // lanes) for size, lanes in zip(dims, block, strict=True))
+    return Schedule(block, tuple(vector), order, reduce, "mask", "gather", parallel=True, gpu=GpuPart(
         threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
         streamed=(tiles, chip.cores // tiles * tiles) if cut > 1 and 2 * tiles <= chip.cores else (),
         persistent=chip.cores if tile.warpgroup and tiles > chip.cores and not _sends(kernel) else 0))

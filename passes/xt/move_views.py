@@ -14,6 +14,7 @@ dims, have one in front of each product and one behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from xcc import symbolic
@@ -40,7 +41,8 @@ class MoveViews(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         rules: dict[str, list[Callable[[Any], Any]]] = {
-            "dot_general": [_product_of_merged_rows, _product_of_turned_rows], "slice": [_slice_of_transpose],
+            "dot_general": [partial(_product_of_merged_rows, saved=self.in_place), _product_of_turned_rows],
+            "slice": [_slice_of_transpose],
             "transpose": [_transpose_of_merged],
             "reshape": [_reshape_of_slice, _reshape_of_transpose]}
         if self.in_place:
@@ -53,9 +55,13 @@ class MoveViews(Pass):
         apply_rules(module, rules)
 
 
-def _product_of_merged_rows(op: Operation) -> Value | None:
+def _product_of_merged_rows(op: Operation, saved: bool) -> Value | None:
     """dot_general(reshape(x), w) = reshape(dot_general(x', w)) where the reshape merges rows that what follows parts
-    again; x' has the sum's dims merged only."""
+    again; x' has the sum's dims merged only.
+
+    saved: also where the result is one of the program, which its kernel then stores beside what is made of it. A GPU
+    gains where w's rows go along the sum: threads then store what they hold, without an exchange.
+    """
     a, view = xt.attrs_of(op), producer(op.operands[0], "reshape")
     if view is None or a.lhs_batch:
         return None
@@ -66,7 +72,9 @@ def _product_of_merged_rows(op: Operation) -> Value | None:
     old = xt.shape_of(x)
     pieces = [[merged[d]] if d in a.lhs_contract else [old[k] for k in ks] for d, ks in enumerate(parts)]
     rows = [size for d, p in enumerate(pieces) if d not in a.lhs_contract for size in p]
-    if max(sum(size != 1 for size in p) for p in pieces) < 2 or not _parted_again(op.results[0], rows):
+    along = a.rhs_contract == (len(xt.shape_of(op.operands[1])) - 1,)
+    several = max(sum(size != 1 for size in p) for p in pieces) > 1
+    if not several or not _parted_again(op.results[0], rows, saved and along):
         return None
     starts = [sum(map(len, pieces[:d])) for d in range(len(pieces))]
     source = xt.reshape(x, shape=[size for p in pieces for size in p])
@@ -75,10 +83,11 @@ def _product_of_merged_rows(op: Operation) -> Value | None:
     return xt.reshape(made, shape=xt.shape_of(op.results[0]))
 
 
-def _parted_again(value: Value, rows: Sequence[Dim]) -> bool:
-    """Whether a product's result is read through pointwise ops by a reshape to `rows`, or to more of them."""
+def _parted_again(value: Value, rows: Sequence[Dim], saved: bool) -> bool:
+    """Whether a product's result is read through pointwise ops by a reshape to `rows`, or to more of them: by that
+    alone, but `saved` where the result is one of the program, too."""
     while True:
-        users = users_of(value)
+        users = [u for u in users_of(value) if not saved or u.name != "func.return"]
         if len(users) != 1:
             return False
         (user,) = users

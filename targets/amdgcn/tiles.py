@@ -51,7 +51,8 @@ def candidates(size: int, simt: bool, chip: Chip, operands: tuple[Loaded, Loaded
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
-                operands: tuple[Loaded, Loaded] | None = None, _warpgroup: bool = False) -> MatrixTile:
+                operands: tuple[Loaded, Loaded] | None = None, _warpgroup: bool = False,
+                _unit: int = 0) -> MatrixTile:
     """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
     left, right = operands or (Loaded.of(size),) * 2
     rates = dict(chip.flops)

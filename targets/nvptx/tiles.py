@@ -17,6 +17,7 @@ from xcc.targets.gpu_operands import Loaded
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 LATENCY = 0.8e-6        # of a copy from the L2 cache, where two steps of the stages are being computed or freed
 ELEMENTS = 16384        # results whose epilogue takes START_SECONDS
+AGAIN = 0.5             # of START_SECONDS for tiles that a workgroup computes behind others: their copies begin earlier
 TURNED = 1.03           # time of a warpgroup's tile that is higher than wide (H100, 4096^3: 2 to 3%)
 
 
@@ -40,8 +41,9 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
     tiles = [t for t in tiles if t.m * t.n // t.threads <= ACCUMULATORS]
     if chip.warpgroup_products and size <= 2 and warpgroup and not simt:
         k = 128 // size
-        tiles += [t for m, n, threads in ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 128),
-                                          (128, 64, 256), (64, 128, 128), (64, 64, 128), (64, 32, 128))
+        tiles += [t for m, n, threads in ((128, 256, 256), (128, 192, 256), (256, 128, 256), (128, 128, 256),
+                                          (128, 96, 256), (64, 256, 128), (128, 64, 256), (64, 128, 128),
+                                          (64, 64, 128), (64, 32, 128))
                   for stages in (4, 5, 6)
                   if (t := MatrixTile(m, n, k, threads, stages, _group(m, n, chip), warpgroup=True)).shared_bytes(size)
                   <= chip.shared_bytes]
@@ -72,7 +74,8 @@ def _group(m: int, n: int, chip: Chip) -> int:
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
-                _operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True) -> MatrixTile:
+                _operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True, unit: int = 0
+                ) -> MatrixTile:
     """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
     rows = next((r for r in chip.streamed_rows if m <= r and not simt), 0)
     if rows:
@@ -82,9 +85,9 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     rate = rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
     cores = chip.cores
     warpgroups = chip.warpgroup_products
-    shared_rate = chip.bandwidth * (2.75 if warpgroups else 2)      # of the L2 cache
 
     def seconds(t: MatrixTile) -> float:
+        """`shared`: rate of the L2 cache, in the memory's; `drawing`: share of the cores that draw all of it."""
         if simt:
             return fma_seconds(t, m, n, k, batch, size, chip)
         tiles = -(-m // t.m) * -(-n // t.n) * batch
@@ -94,16 +97,18 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         steps = -(-k // t.k)
         faster, whole = (1.3, 16384) if t.warpgroup else (0.7 if warpgroups else 1.0, 8192)
         compute = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, math.sqrt(math.sqrt(t.m * t.n / whole)))
-        moved = (t.m + t.n) * k * size / (shared_rate / max(min(cores, tiles), 0.7 * cores))
+        shared, drawing = (3.0, 0.9) if t.warpgroup else (2.75 if warpgroups else 2.0, 0.7)
+        moved = (t.m + t.n) * k * size / (chip.bandwidth * shared / max(min(cores, tiles), drawing * cores))
         step = LATENCY / (t.stages - 2) if t.warpgroup else STEP_SECONDS
         together = min(resident, waves)
-        return waves * (max(compute, moved, steps * step / together)
-                        + START_SECONDS * (1 + t.m * t.n / ELEMENTS) / together)
+        starts = 1 + AGAIN * (waves - 1) if t.warpgroup else waves
+        return waves * max(compute, moved, steps * step / together) \
+            + START_SECONDS * (starts + waves * t.m * t.n / ELEMENTS) / together
 
     def cost(t: MatrixTile) -> tuple[float, int, int]:
         return seconds(t) * (TURNED if t.warpgroup and t.m > t.n else 1.0), -(-(-m // t.m) * -(-n // t.n)), -t.stages
 
-    found = candidates(size, simt, chip, warpgroup)
+    found = [t for t in candidates(size, simt, chip, warpgroup) if t.n & t.n - 1 == 0 or unit and t.n % unit == 0]
     fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile
     return min(fitting or found[-1:], key=cost)

@@ -67,8 +67,8 @@ def compiled(sizes, turned, element="f16", **schedule):
     f = module.body.operations[0]
     tile = schedule.pop("tile")
     depth = schedule.pop("depth")
-    f.attributes["xcc.config"] = changed(Schedule.from_attr(f.attributes["xcc.config"]), block=tile, vector=tile,
-                                         reduce=((depth,),), **schedule).to_attr()
+    f.attributes["xcc.config"] = changed(Schedule.from_attr(f.attributes["xcc.config"]), block=tile,
+                                         vector=schedule.pop("vector", tile), reduce=((depth,),), **schedule).to_attr()
     for name in ("stream-k", "tile"):
         parse_pass(name).run(module, ctx)
     kernel_pipeline().upto("gpu").run(module, ctx)
@@ -108,6 +108,20 @@ def test_epilogues(sizes, tile, threads, stages, turned, persistent):
         assert '"xtg.wgmma"' in str(module)
         if persistent:
             assert [symbolic.evaluate(x.grid[0], {}) for x in kernel_launches(module)] == [persistent]
+        run(module, sizes, turned)
+
+
+@pytest.mark.parametrize("persistent", [0, 3])
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("columns", [192, 200])     # whole tiles, masked edges
+def test_columns_that_are_no_power_of_two(columns, turned, persistent):
+    """Lanes of the vector are off, and the instruction has as many columns as the tile."""
+    sizes = 100, columns, 320
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = compiled(sizes, turned, tile=(64, 96), vector=(64, 128), depth=64, threads=128, stages=4,
+                          warpgroup=True, persistent=persistent)
+        assert "n = 96 : i64" in str(module) and "n = 128 : i64" not in str(module)
         run(module, sizes, turned)
 
 

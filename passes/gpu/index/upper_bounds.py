@@ -44,7 +44,7 @@ def _largest(value: Value, known: dict[Any, int]) -> int | None:
         return None
     values = list(op.operands)[1 if op.name == "arith.select" else 0:]
     sides = [largest(v, known) for v in values]
-    if op.name == "arith.andi":
+    if op.name in ("arith.andi", "arith.minsi"):
         return min((s for s in sides if s is not None), default=None)
     spans = [(s if int_constant(v) is not None else 0, s) for v, s in zip(values, sides, strict=True) if s is not None]
     found = range_of(op, spans) if len(spans) == len(sides) else None

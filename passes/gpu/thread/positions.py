@@ -11,6 +11,7 @@ from xcc._mlir import Operation, Value, arith_d, ir, maker, vector_d
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.index.index_vectors import line_below
+from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
 from xcc.passes.gpu.layout.tile_ops import shape_of
@@ -73,14 +74,16 @@ def mask(k: KernelBuilder, op: Operation) -> None:
         bounds = [index(n) for n in op.attributes["mask_dim_sizes"]]
     runs = [_run(layout, d, divisor(v) if op.name == "vector.create_mask" else 1) for d, v in
             enumerate(op.operands if op.name == "vector.create_mask" else bounds)]
+    ends = [(int_constant(v), largest(v, {})) for v in bounds]
     tests: dict[tuple[int, int], Value] = {}
     out = []
     for r in range(layout.registers):
         joined: Any = None
         for d, bound in enumerate(bounds):
-            key = (d, layout.at(register=r)[d] // runs[d])
+            at = layout.at(register=r)[d]
+            key = (d, at // runs[d])
             if key not in tests:
-                tests[key] = _all_or_none(bound, layout.shape[d]) or arith_d.cmpi(
+                tests[key] = _all_or_none(bound, layout.shape[d]) or _known(layout, d, at, ends[d]) or arith_d.cmpi(
                     arith_d.CmpIPredicate.slt, k.code.coordinate(layout, r, d), bound)
             joined = tests[key] if joined is None else arith_d.andi(joined, tests[key])
         out.append(joined)
@@ -93,6 +96,17 @@ def _all_or_none(bound: Value, elements: int) -> Value | None:
     if op is None or int_constant(op.operands[2]) != 0:
         return None
     return op.operands[0] if (int_constant(op.operands[1]) or 0) >= elements else None
+
+
+def _known(layout: Layout, dim: int, at: int, end: tuple[int | None, int | None]) -> Value | None:
+    """Whether what threads hold from coordinate `at` along `dim` on is below a bound, of which `end` says what it is
+    and what it is at most, where that is the same for all of them."""
+    fixed, most = end
+    last = at | sum(v[dim] for name in ("lane", "warp") for v in layout.basis(name))
+    i1 = ir.IntegerType.get_signless(1)
+    if most is not None and at >= most:
+        return arith_d.constant(i1, 0)
+    return arith_d.constant(i1, 1) if fixed is not None and last < fixed else None
 
 
 def _run(layout: Layout, dim: int, factor: int) -> int:

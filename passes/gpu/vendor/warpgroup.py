@@ -22,13 +22,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Operation, Value, arith_d, gpu_d, ir
+from xcc._mlir import Attribute, Operation, Value, arith_d, gpu_d, ir, maker
 from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.gpu.layout.contraction import Contraction, column_bits
 from xcc.passes.gpu.layout.linear import Layout, log2
 from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.gpu.memory.access import map_dims
 from xcc.passes.shared.values import index
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 MULTIPLY, WAIT = "xtg.wgmma", "xtg.wgmma_wait"
 PIECE = 16          # bytes that the swizzle keeps together
 ROW = 128           # bytes of the longest swizzled row
+LEAST = 16          # columns of an instruction on any types
 ROWS = 8            # rows after which the swizzle repeats
 ALIGNMENT = ROW * ROWS
 
@@ -144,21 +147,55 @@ def multiply(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
     attributes = {name: ir.IntegerAttr.get(i64, n) for name, n in (("m", i.m), ("n", i.n), ("k", i.k))}
     attributes["types"] = ir.ArrayAttr.get([ir.StringAttr.get(t) for t in i.types[:2]])
     attributes |= {"ab"[n]: o.attributes(plan.sizes[plan.k[0]], i.k) for n, o in operands.items()}
-    acc = []
+    columns = _columns(op, plan)
+    parts: dict[int, Value] = {}        # by the first of their registers
     for first in range(0, layout.registers, size):
-        part, position = select_registers(value, range(first, first + size)), layout.at(register=first)
+        position = layout.at(register=first)
+        n = max(0, min(i.n, columns - position[plan.maps[2].index(others[1])]))
+        if not n:
+            continue
+        part = select_registers(value, range(first, first + size * n // i.n))
         inputs = [] if 0 in operands else [_held(plan, k.get(op.operands[0]), position)]
         for o in operands.values():
             inputs += [o.tile.buffer, o.first(k.code, plan, position)]
-        acc.append(ir.Operation.create(MULTIPLY, results=[part.type], operands=[part, *inputs],
-                                       attributes=attributes).results[0])
+        attributes["n"] = ir.IntegerAttr.get(i64, n)
+        parts[first] = ir.Operation.create(MULTIPLY, results=[part.type], operands=[part, *inputs],
+                                           attributes=attributes).results[0]
     ir.Operation.create("nvvm.wgmma.commit.group.sync.aligned")
     k.run_deferred()
     if k.in_flight and not alone:
         ir.Operation.create("nvvm.wgmma.wait.group.sync.aligned", attributes={"group": ir.IntegerAttr.get(i64, 1)})
     else:
-        acc = wait(acc)
-    return acc[0] if len(acc) == 1 else from_registers([s for part in acc for s in registers_of(part)])
+        parts = dict(zip(parts, wait(list(parts.values())), strict=True))
+    return _joined(value, parts)
+
+
+def _joined(value: Value, parts: dict[int, Value]) -> Value:
+    """The registers of `value` with those of `parts` from their first ones on."""
+    made = list(parts.values())
+    if len(made) == 1 and made[0].type == value.type:
+        return made[0]
+    registers = registers_of(value)
+    for first, part in parts.items():
+        own = registers_of(part)
+        registers[first:first + len(own)] = own
+    return from_registers(registers)
+
+
+def _columns(op: Operation, plan: Contraction) -> int:
+    """The columns of the result for which the right operand has elements, as its mask says: those past them are 0."""
+    side = plan.maps[1].index(plan.n[0])
+    read = maker(op.operands[1], "vector.transfer_read")
+    mask = maker(read.operands[len(read.operands) - 1]) if read is not None else None
+    dims = map_dims(read) if read is not None else []
+    if read is None or mask is None or mask.name not in ("vector.create_mask", "vector.constant_mask") \
+            or dims[side] < 0:
+        return plan.sizes[plan.n[0]]
+    number = sorted(d for d in dims if d >= 0).index(dims[side])
+    bound = list(mask.attributes["mask_dim_sizes"])[number] if mask.name == "vector.constant_mask" \
+        else largest(mask.operands[number], {})
+    unit = max(LEAST, 4 * plan.run)     # that the order of columns keeps together
+    return plan.sizes[plan.n[0]] if bound is None else -(-bound // unit) * unit
 
 
 def _held(plan: Contraction, value: Value, position: tuple[int, ...]) -> Value:

@@ -181,9 +181,8 @@ class Nest:
             return
         if d in ranges:
             low, high = ranges[d]
-            if block == lanes and (high is None or not self.peels or d + 1 == len(self.dims)):
-                limit = None if high is None else self.b.sub(high, low)
-                inner(self.loops.index(d, low, limit))
+            if block < lanes or block == lanes and (high is None or not self.peels or d + 1 == len(self.dims)):
+                inner(self.loops.index(d, low, self._limit(d, low, high)))
             elif high is None:
                 self.loops.whole(d, low, self.b.add(low, self.b.int(block)), inner)
             else:
@@ -201,6 +200,14 @@ class Nest:
                 self.loops.rest(d, self.b.int(whole), self.b.int(size), size % lanes, inner)
         else:
             self.loops.peeled(d, zero, self.b.dim(size), inner)
+
+    def _limit(self, d: int, low: Value, high: Value | None) -> Value | None:
+        """How many lanes are on of the one tile along `d` from `low` to `high`; None: all of them."""
+        block = self.schedule.block[d]
+        if block == self.schedule.vector[d]:
+            return None if high is None else self.b.sub(high, low)
+        most = self.b.int(block)
+        return most if high is None else self.b.binary("arith.minsi", most, self.b.sub(self.b.dim(self.dims[d]), low))
 
     def _rows(self, order: list[int], ranges: dict[int, tuple[Value, Any]]) -> list[tuple[Value, int]]:
         """How far the loops over the dims of `order` go, and their steps."""

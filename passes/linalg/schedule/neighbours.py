@@ -38,7 +38,7 @@ def neighbours(kernel: Kernel, base: Schedule, chip: Chip) -> list[Schedule]:
 
 def _scaled(base: Schedule, d: int, lanes: int) -> Schedule:
     """`base` with other lanes in dim d; its chunk keeps its number of steps."""
-    steps = base.block[d] // base.vector[d]
+    steps = -(-base.block[d] // base.vector[d])
     vector = (*base.vector[:d], lanes, *base.vector[d + 1:])
     block = (*base.block[:d], steps * lanes, *base.block[d + 1:])
     return replace(base, vector=vector, block=block)

@@ -11,7 +11,8 @@ of dims *after* normalisation (passes/linalg/kernel/merge_dims.py), of the kerne
 
 - flatten: how many neighbouring dims make each tile dim; block, vector and order then speak of tile dims. Lanes walk
   the product of the dims, whose coordinates are found by division. Without it every dim is a tile dim.
-- block: tile of each dim for the outer ``scf.forall``; 0 leaves the dim out of it.
+- block: tile of each dim for the outer ``scf.forall``; 0 leaves the dim out of it. Below `vector` (tail "mask") the
+  lanes from there on are off, as of a tile of 192 columns in a vector of 256.
 - vector: lanes of each dim (1: no vector dim).
 - order: the dims from the outermost loop to the innermost.
 - chunks: the dims of the forall from the slowest to the fastest; empty: as in order.
@@ -71,7 +72,7 @@ class Schedule:
         if self.chunks and sorted(self.chunks) != sorted(self.order):
             raise UserError(f"xcc.config: chunks {self.chunks} is not a permutation")
         for t, v in zip(self.block, self.vector, strict=True):
-            if v < 1 or t < 0 or t % v:
+            if v < 1 or t < 0 or t % v and (t > v or self.tail != "mask"):
                 raise UserError(f"xcc.config: block {t} is not a multiple of vector {v}")
         if self.flatten and (len(self.flatten) != len(self.block) or min(self.flatten) < 1):
             raise UserError(f"xcc.config: flatten {self.flatten} must have a number of dims for each entry of block")

@@ -121,7 +121,7 @@ func.func private @vector(%x: tensor<4000xf16>, %w: tensor<4000x4000xf16>) -> te
 // SM80-LABEL: func.func private @rows_128(
 // SM80-SAME: block = array<i64: 128, 128>{{.*}}stages = 4 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 32>]
 // SM90-LABEL: func.func private @rows_128(
-// SM90-SAME: block = array<i64: 128, 128>{{.*}}stages = 6 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true{{.*}}reduce = [array<i64: 64>]
+// SM90-SAME: block = array<i64: 128, 96>{{.*}}stages = 6 : i64{{.*}}threads = 256 : i64{{.*}}warpgroup = true{{.*}}reduce = [array<i64: 64>]
 // SM90-NOT: persistent
 func.func private @rows_128(%x: tensor<128x4096xf16>, %w: tensor<11000x4096xf16>) -> tensor<128x11000xf32>
     attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[128, 4096], [11000, 4096]], xt.result_dims = [[128, 11000]]} {

@@ -178,3 +178,22 @@ func.func private @pad(%x: tensor<9x16xf32>) -> tensor<11x16xf32> attributes {xt
   } -> tensor<11x16xf32>
   return %r : tensor<11x16xf32>
 }
+
+// -----
+
+// A tile of 6 columns in a vector of 8: lanes from there on are off, and behind the last column, too.
+// CHECK-LABEL: func.func private @columns_off(
+// CHECK: scf.forall (%[[I:.*]], %[[J:.*]]) = (0, 0) to (8, 15) step (4, 6)
+// CHECK: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[J]]
+// CHECK: %[[ON:.*]] = arith.minsi %{{.*}}, %[[LEFT]]
+// CHECK: vector.create_mask %{{.*}}, %[[ON]] : vector<4x8xi1>
+func.func private @columns_off(%x: tensor<15x8xf32>) -> tensor<8x15xf32> attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[15, 8]], xt.result_dims = [[8, 15]],
+    xcc.config = {block = array<i64: 4, 6>, vector = array<i64: 4, 8>, order = array<i64: 0, 1>, reduce = [], tail = "mask", access = "gather", parallel = true}} {
+  %e = tensor.empty() : tensor<8x15xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<15x8xf32>) outs(%e : tensor<8x15xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = arith.negf %a : f32
+    linalg.yield %n : f32
+  } -> tensor<8x15xf32>
+  return %y : tensor<8x15xf32>
+}

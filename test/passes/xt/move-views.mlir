@@ -17,6 +17,22 @@ func.func @merged_rows(%x: tensor<5x7x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4x
   return %z : tensor<5x7x4xf32>
 }
 
+// What is stored merged, too, as a forward saves it for its backward, is a view of what is not, where the
+// weights' rows go along the sum: one kernel of a GPU makes both.
+// GPU-LABEL: @saved_rows
+// GPU: %[[S:.*]] = "xt.add"(%{{.*}}, %{{.*}}) : (tensor<5x7x4xf32>, tensor<4xf32>)
+// GPU-DAG: %[[Z:.*]] = "xt.tanh"(%[[S]])
+// GPU-DAG: %[[M:.*]] = "xt.reshape"(%[[S]]) {shape = [35, 4]}
+// GPU: return %[[M]], %[[Z]]
+func.func @saved_rows(%x: tensor<5x7x3xf32>, %w: tensor<4x3xf32>, %b: tensor<4xf32>) -> (tensor<35x4xf32>, tensor<5x7x4xf32>) {
+  %m = "xt.reshape"(%x) {shape = [35, 3]} : (tensor<5x7x3xf32>) -> tensor<35x3xf32>
+  %p = "xt.dot_general"(%m, %w) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [1]} : (tensor<35x3xf32>, tensor<4x3xf32>) -> tensor<35x4xf32>
+  %s = "xt.add"(%p, %b) : (tensor<35x4xf32>, tensor<4xf32>) -> tensor<35x4xf32>
+  %y = "xt.reshape"(%s) {shape = [5, 7, 4]} : (tensor<35x4xf32>) -> tensor<5x7x4xf32>
+  %z = "xt.tanh"(%y) : (tensor<5x7x4xf32>) -> tensor<5x7x4xf32>
+  return %s, %z : tensor<35x4xf32>, tensor<5x7x4xf32>
+}
+
 // The same for sizes that are known when it runs; dims of the sum stay merged.
 // CHECK-LABEL: @symbolic_rows
 // CHECK: %[[X:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<?x?x6xf32, ["b", "s", 6]>

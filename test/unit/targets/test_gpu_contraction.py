@@ -39,3 +39,13 @@ def test_small_results_use_most_cores(m, n, k):
 def test_large_tiles_are_wider_than_high():
     t = matrix_tile(8192, 8192, 8192, 1, 2, False, ALL["sm_90a"])
     assert (t.m, t.n) == (128, 256)
+
+
+def test_columns_fill_the_cores():
+    """75 tiles of 256 columns would keep 57 of 132 cores idle; several dims of columns are shared by powers of two."""
+    chip = ALL["sm_90a"]
+    assert matrix_tile(3152, 768, 3072, 1, 2, False, chip, unit=64).n == 192
+    assert matrix_tile(2048, 768, 3072, 1, 2, False, chip, unit=32).n == 96
+    assert matrix_tile(2048, 768, 3072, 1, 2, False, chip, unit=64).n == 128
+    assert matrix_tile(3152, 768, 3072, 1, 2, False, chip).n == 256
+    assert matrix_tile(4096, 4096, 4096, 1, 2, False, chip, unit=64).n == 256

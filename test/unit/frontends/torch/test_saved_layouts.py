@@ -1,4 +1,5 @@
-"""What a forward saves for its backward lies channels last in both graphs, where convolutions make it."""
+"""What a forward saves for its backward lies channels last in both graphs, where convolutions make it; parts of one
+tensor are saved as the whole."""
 
 from __future__ import annotations
 
@@ -57,3 +58,29 @@ def test_without_convolutions_nothing_is_turned(monkeypatch: pytest.MonkeyPatch)
     x = torch.randn(2, 3, 4, 5, requires_grad=True)
     forward, backward = graphs_of(Plain(), x, False, monkeypatch)
     assert not any(v.order for v in (*forward.outputs, *backward.inputs))
+
+
+class Attention(torch.nn.Module):
+    """Queries, keys and values are parts of one product, or of a copy of it."""
+
+    def __init__(self, copied: bool) -> None:
+        super().__init__()
+        self.inner, self.copied = torch.nn.Linear(16, 48), copied
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        parts = self.inner(x).unflatten(-1, (3, 16)).movedim(2, 0)
+        q, k, v = (p.unflatten(-1, (4, 4)).transpose(1, 2) for p in (parts.contiguous() if self.copied else parts))
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v), x.mean(), x.max()
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_parts_of_one_product_are_saved_whole(copied: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    model, x = Attention(copied), torch.randn(2, 5, 16)
+    model(x)[0].square().mean().backward()
+    real = [p.grad for p in model.parameters()]
+    model.zero_grad()
+    _, backward = graphs_of(model, x, False, monkeypatch)
+    assert len([i for i in backward.inputs if i.spec.shape in ((10, 48), (2, 5, 48))]) == 3
+    for p, g in zip(model.parameters(), real, strict=True):
+        torch.testing.assert_close(p.grad, g)
