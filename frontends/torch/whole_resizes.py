@@ -44,11 +44,11 @@ def _put(op: torch._ops.OpOverload, key: DispatchKey, rule: Callable[..., object
     op._dispatch_cache.clear()
 
 
-def _of_sizes(op: Any) -> Callable[..., object]:
+def _of_sizes(op: torch._ops.OpOverload) -> Callable[..., object]:
     """`op` of the sizes that factors give, where these are given."""
     from torch._decomp.decompositions import upsample_compute_output_size
 
-    def rule(x: torch.Tensor, sizes: Any, *rest: Any) -> Any:
+    def rule(x: torch.Tensor, sizes: object, *rest: Any) -> object:
         *corners, factors = rest
         wanted = upsample_compute_output_size(x.size(), sizes, factors)     # type: ignore[no-untyped-call]
         return op(x, wanted, *corners, *(factors or [None] * len(wanted)))
@@ -66,7 +66,7 @@ class _Resize(torch.autograd.Function):
             return op(x, sizes, *rest)
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[object, ...]:
         gradient, sizes, shape, rest = ctx.form
         return None, None, gradient(grad, sizes, shape, *rest), None, *(None for _ in rest)
 
