@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xcc.dialects.xt.fields import boolean, dims, number, numbers, operand, per_dim, text
+from xcc.dialects.xt.fields import boolean, dims, integer, number, numbers, operand, per_dim, text
 from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp
 from xcc.dialects.xt.reading import check_rank
@@ -22,9 +22,10 @@ class Resize(XtOp, name="resize"):
     """x resampled to `shape`, each dim on its own; dims of equal size and scale 1 are copied.
 
     mode: nearest (with `nearest_mode`), linear, cubic (Keys, `cubic_coeff`). `coordinate` maps an output position to
-    an input position. `scales` (an entry a dim, 0 for output size / input size) are the exact factors. `roi` (starts
-    then ends, an entry a dim each) and `extrapolation` serve tf_crop_and_resize. `antialias` widens the filter when
-    shrinking. `exclude_outside` drops taps outside the input and rescales the rest.
+    an input position. `scales` (an entry a dim, 0 for output size / input size) are the exact factors; dims that become
+    1 to `multiples` times as long go by their sizes all the same. `roi` (starts then ends, an entry a dim each) and
+    `extrapolation` serve tf_crop_and_resize. `antialias` widens the filter when shrinking. `exclude_outside` drops taps
+    outside the input and rescales the rest.
     """
 
     x = operand()
@@ -37,6 +38,7 @@ class Resize(XtOp, name="resize"):
     extrapolation = number(0.0)
     antialias = boolean(False)
     scales = per_dim(0.0, numbers)
+    multiples = integer(0)
     roi = numbers(())
     access = "movement"
 
@@ -74,14 +76,19 @@ class Resize(XtOp, name="resize"):
 def resized(a: Attrs, axis: int, size: Dim, out: Dim) -> bool:
     """Whether dim `axis` changes at all."""
     cropped = a.coordinate == "tf_crop_and_resize" and (a.roi[axis], a.roi[axis + len(a.shape)]) != (0.0, 1.0)
-    return size != out or a.scales[axis] not in (0.0, 1.0) or cropped
+    return size != out or scale_of(a, axis, size, out) not in (0.0, 1.0) or cropped
+
+
+def scale_of(a: Attrs, axis: int, size: Dim, out: Dim) -> float:
+    """The factor that dim `axis` goes by; 0 where its sizes decide."""
+    return next((float(k) for k in range(1, a.multiples + 1) if out == size * k), a.scales[axis])
 
 
 def taps(a: Attrs, axis: int, size: int, out: int) -> tuple[Array, Array, Array]:
     """For each output position of dim `axis`: input indices [out, taps], weights alike, and whether it is outside."""
     if not out:
         return np.zeros((0, 1), np.int64), np.zeros((0, 1)), np.zeros(0, bool)
-    scale = a.scales[axis] or (out / size if size else 1.0)
+    scale = scale_of(a, axis, size, out) or (out / size if size else 1.0)
     x = source_positions(a, axis, size, out, scale)
     outside = (x < 0) | (x > size - 1) if a.coordinate == "tf_crop_and_resize" else np.zeros(out, bool)
     index, weights = zip(*(_row(a, float(p), scale) for p in x), strict=True)

@@ -95,15 +95,12 @@ def _largest(rows: Value, own: Value, live: Value, bags: Dim, sizes: Value) -> V
 def _largest_of(rows: Value, own: Value, live: Value, out: Value, indices: Value) -> Value:
     """[bags, width]: which row of the weights gave the largest, the first of several; 0 for an empty bag."""
     n, width = xt.shape_of(rows)
-    if n == 0:
-        return full(xt.shape_of(out), 0, "i64")
     none = dim_scalar(n, "i64")
     hit = xt.and_(xt.reshape(live, shape=(n, 1)), xt.compare(rows, xt.gather(out, own, axis=0), direction="eq"))
     place = xt.select(hit, xt.iota(shape=(n, width), axis=0, dtype="i64"), none)
     start = xt.broadcast(none, shape=xt.shape_of(out))
     first = xt.scatter_nd(start, xt.reshape(own, shape=(n, 1)), place, reduction="min")
-    found = xt.gather(indices, xt.minimum(first, xt.sub(none, xt.scalar(1, "i64"))), axis=0)
-    return xt.select(xt.compare(first, none, direction="lt"), found, xt.scalar(0, "i64"))
+    return xt.gather(xt.concatenate(indices, full((1,), 0, "i64"), axis=0), first, axis=0)
 
 
 def _as_torch(cx: Context, result: int, value: Value) -> Value:

@@ -6,9 +6,12 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch._decomp import meta_table
 from torch._subclasses import fake_impls
 
 from xcc.frontends.torch.batched import declare_batching_rules
+from xcc.frontends.torch.cumprod import declare_cumprod
+from xcc.frontends.torch.whole_resizes import RESIZES, declare_whole_resizes
 from xcc.frontends.torch.zero_tensors import declare_zero_tensors
 
 __all__ = ["declare_fake_ops", "root_of_size"]
@@ -16,13 +19,16 @@ __all__ = ["declare_fake_ops", "root_of_size"]
 
 @cache
 def declare_fake_ops() -> None:
-    """From now on ``_upsample_bicubic2d_aa_backward``, as its bilinear sibling is, and ``take_along_dim`` are traced at
-    any size, and so is what ``torch.func`` makes of ops."""
+    """From now on gradients of resizes, which are traced whole, and of ``cumprod``, and ``take_along_dim`` are traced
+    at any size, and so is what ``torch.func`` makes of ops."""
     declare_batching_rules()
     declare_zero_tensors()
-    op = torch.ops.aten._upsample_bicubic2d_aa_backward.default
-    if op not in fake_impls.op_implementations_dict:
-        fake_impls.register_op_impl(op)(_as_input)
+    declare_whole_resizes()
+    declare_cumprod()
+    for name in (*RESIZES, "_upsample_bicubic2d_aa"):
+        op = getattr(torch.ops.aten, f"{name}_backward").default
+        if op not in meta_table and op not in fake_impls.op_implementations_dict:
+            fake_impls.register_op_impl(op)(_as_input)
     composite, along = torch._C.DispatchKey.CompositeImplicitAutograd, torch.ops.aten.take_along_dim.default
     if composite not in along.py_kernels:
         along.py_impl(composite)(_take_along_dim)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from xcc.frontends.torch.foreach import foreach_decompositions
+from xcc.frontends.torch.transformer_layers import transformer_decompositions
 
 __all__ = ["KEPT", "aot_decompositions", "decompositions"]
 
@@ -51,7 +52,7 @@ def decompositions() -> Any:
         if op is not None:
             table.pop(op, None)
     table[torch.ops.aten.instance_norm.default] = _instance_norm
-    table.update(foreach_decompositions())
+    table.update(foreach_decompositions() | transformer_decompositions())
     return table
 
 
@@ -64,6 +65,17 @@ def _instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: 
     return torch.group_norm(x, x.shape[1], weight, bias, rest[1])
 
 
+def _weight_norm_backward(grad: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """Of v / norms * g, where `norms` are those of what lies along dim `dim` of v: v's gradient, and g's."""
+    norms = norms.to(g.dtype).view(g.shape)
+    along = (grad * v).sum([d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True)
+    return g / norms * (grad - v * (along / (norms * norms))), along / norms
+
+
+def _new_zeros_with_same_feature_meta(x: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
+    return x.new_zeros((*x.shape[:self_num_batch_dims], *other.shape))
+
+
 def aot_decompositions() -> dict[Any, Any]:
     """The table for AOTAutograd: core ATen's without what is kept.
 
@@ -71,7 +83,9 @@ def aot_decompositions() -> dict[Any, Any]:
     """
     from torch._decomp import core_aten_decompositions, get_decompositions
 
-    table: dict[Any, Any] = dict(core_aten_decompositions()) | foreach_decompositions()
+    table: dict[Any, Any] = dict(core_aten_decompositions()) | foreach_decompositions() | transformer_decompositions()
     table |= get_decompositions([torch.ops.aten.batch_norm_backward, torch.ops.aten.rrelu_with_noise_backward])
+    table[torch.ops.aten._weight_norm_interface_backward.default] = _weight_norm_backward
+    table[torch.ops.aten._new_zeros_with_same_feature_meta.default] = _new_zeros_with_same_feature_meta
     kept = {f"aten.{name}" for name in KEPT}
     return {op: rule for op, rule in table.items() if str(op) not in kept}

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["whole_layers"]
+__all__ = ["traced_whole", "whole_layers"]
 
 Tensors = list[torch.Tensor]
 KINDS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
@@ -124,6 +124,11 @@ def whole_layers() -> Any:
     return _WHOLE
 
 
+def traced_whole() -> bool:
+    """Whether this thread is in such a context."""
+    return _WHOLE.depth > 0
+
+
 @cache
 def _install() -> None:
     """Puts a rule in front of torch's own, which keeps what this one does not take."""
@@ -138,7 +143,7 @@ def _ruled(kind: str, own: Callable[..., Any]) -> Callable[..., Any]:
     def rule(x: torch.Tensor, states: Any, params: Any, biases: bool, *rest: Any) -> Any:
         given = list(states) if kind == "lstm" else [states]
         projected = len(given) > 1 and given[0].shape[2] != given[1].shape[2]
-        if not _WHOLE.depth or projected:
+        if not traced_whole() or projected:
             return own(x, states, params, biases, *rest)
         return _stack(kind, x, given, list(params), biases, *rest)
 

@@ -30,6 +30,7 @@ from xcc.frontends.torch.branches import merge_branches_of_nothing
 from xcc.frontends.torch.fake_ops import declare_fake_ops, root_of_size
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.layers import whole_layers
+from xcc.frontends.torch.layout_of_nothing import lay_out_nothing
 from xcc.frontends.torch.size_answers import is_size, of_all, of_elements
 from xcc.frontends.torch.size_order import within_range
 
@@ -71,8 +72,7 @@ def _without_guards_of_torch() -> None:
     for name in ("are_strides_like_channels_last_or_false", "are_strides_like_channels_last"):     # of 2.11
         if hasattr(_prims_common, name):
             setattr(_prims_common, name, _guarding_strides(getattr(_prims_common, name)))
-    order = "compute_elementwise_output_logical_to_physical_perm"
-    setattr(_prims_common, order, _of_nothing(getattr(_prims_common, order)))
+    lay_out_nothing()
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
     merge_branches_of_nothing()
     shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
@@ -141,20 +141,6 @@ def _clamped(function: Any) -> Any:
         return most(index, 0) if within else None
 
     return place
-
-
-def _of_nothing(function: Any) -> Any:
-    """The order of a result's dims in memory; torch divides by sizes of 0 to tell whether strides are multiples."""
-
-    def order(*tensors: Any, **options: Any) -> Any:
-        try:
-            return function(*tensors, **options)
-        except ZeroDivisionError:
-            if not sizes.backed_size_oblivious:
-                raise
-            return list(range(max(t.ndim for t in tensors if isinstance(t, torch.Tensor)))), False
-
-    return order
 
 
 def _is_no_size(number: Any) -> bool:

@@ -23,22 +23,8 @@ def scales_of(cx: Context, shape: Shape, wanted: Shape) -> tuple[float, ...]:
         given = tuple(cx.get(n) for n in names)
     if any(isinstance(g, float | int) is False and g is not None for g in given):
         cx.fail("factors that are computed when the model runs are not supported: give sizes")
-    own = [0.0] * spatial if cx.get("align_corners", False) else [float(g or 0.0) for g in given]
-    if _leaves_sizes(cx):
-        twice = 2 if _is_nearest2d(cx) else 1
-        own = [0.0 if b in (a, twice * a) else g for a, b, g in zip(shape[2:], wanted[2:], own, strict=True)]
-    return (1.0,) * (rank - spatial) + tuple(own)
-
-
-def _leaves_sizes(cx: Context) -> bool:
-    """Whether torch's kernel copies along a dim whose size stays, whatever the factor (1.2 of 4 are 4)."""
-    options = options_of(cx)
-    return options["mode"] == "linear" or options.get("antialias", False) or _is_nearest2d(cx)
-
-
-def _is_nearest2d(cx: Context) -> bool:
-    """Of whose dims that become twice as long torch's kernel copies each element twice, whatever the factor."""
-    return "upsample_nearest2d" in cx.node.op
+    own = (0.0,) * spatial if cx.get("align_corners", False) else tuple(float(g or 0.0) for g in given)
+    return (1.0,) * (rank - spatial) + own
 
 
 def _corner_scales(cx: Context, shape: Shape, wanted: Shape) -> tuple[float, ...]:
@@ -52,14 +38,20 @@ def _corner_scales(cx: Context, shape: Shape, wanted: Shape) -> tuple[float, ...
 
 
 def options_of(cx: Context) -> dict[str, Any]:
-    """How the op by its name, or the forward op of a gradient, maps positions and weighs elements."""
+    """How the op by its name, or the forward op of a gradient, maps positions and weighs elements.
+
+    Some of torch's kernels copy along a dim whose size stays, whatever the factor (1.2 of 4 are 4), and that of nearest
+    images copies each element twice where it doubles.
+    """
     name = cx.node.op.split(".")[1].removesuffix("_backward").removeprefix("_").removeprefix("upsample_")
     if name.startswith("nearest_exact"):
         return {"mode": "nearest", "coordinate": "half_pixel", "nearest_mode": "round_prefer_ceil"}
     if name.startswith("nearest"):
-        return {"mode": "nearest", "coordinate": "asymmetric", "nearest_mode": "floor"}
+        return {"mode": "nearest", "coordinate": "asymmetric", "nearest_mode": "floor",
+                "multiples": 2 if name.startswith("nearest2d") else 0}
     antialias = name.endswith("_aa")
-    return {"mode": _MODES[name.removesuffix("_aa")[:-2]],
+    mode = _MODES[name.removesuffix("_aa")[:-2]]
+    return {"mode": mode, "multiples": 1 if antialias or mode == "linear" else 0,
             "coordinate": "align_corners" if cx["align_corners"] and not antialias else "half_pixel",
             "antialias": antialias, "exclude_outside": antialias, "cubic_coeff": -0.5 if antialias else -0.75}
 

@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+from torch.fx import Graph, Node
 
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.fx_facts import ORDER, memory_order
@@ -37,7 +38,7 @@ class SavedLayouts:
 
     def __init__(self) -> None:
         self._orders: dict[str, tuple[int, ...]] = {}
-        self._parts: dict[str, list[Any]] = {}      # by name, from the whole on, the nodes that make it
+        self._parts: dict[str, list[Node]] = {}      # by name, from the whole on, the nodes that make it
 
     def forward(self, module: Any) -> None:
         """Marks what is saved, and made by convolutions or behind them from dim to dim; saves wholes for parts."""
@@ -72,7 +73,7 @@ class SavedLayouts:
             module.recompile()
 
 
-def _steps(part: Any, copies: bool) -> list[Any]:
+def _steps(part: Any, copies: bool) -> list[Node]:
     """From the whole of which `part` is a view, or with `copies` one of a copy, the nodes that make it. None where one
     of them is not known ahead of the run, the whole is an argument, or `part` lies densely and nothing is copied."""
     nodes, shape, strides = _from_base(part), part.meta["val"].shape, part.meta["val"].stride()
@@ -86,7 +87,7 @@ def _steps(part: Any, copies: bool) -> list[Any]:
     return nodes if known and (nodes[0] is not copied or order_of(shape, strides) is None) else []
 
 
-def _from_base(node: Any) -> list[Any]:
+def _from_base(node: Any) -> list[Node]:
     """The views of which `node` is the last, behind what it is a view of."""
     nodes = [node]
     while nodes[0] is not base_of(node):
@@ -94,7 +95,7 @@ def _from_base(node: Any) -> list[Any]:
     return nodes
 
 
-def _take_part(graph: Any, node: Any, steps: Sequence[Any]) -> None:
+def _take_part(graph: Graph, node: Node, steps: Sequence[Node]) -> None:
     """Has the argument `node` be the whole, of which `steps` make what it was."""
     users, last = list(node.users), node
     node.meta["val"] = steps[0].meta["val"]

@@ -12,6 +12,7 @@ from xcc import symbolic
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of
+from xcc.dialects.xt.resize import resized
 from xcc.dialects.xt.types import TensorType, is_float
 from xcc.dim_expr import Expr
 from xcc.passes.base import Pass, PassContext, register_pass
@@ -61,7 +62,7 @@ def no_effect(op: Operation) -> Value | None:
     idle = {"transpose": lambda: list(a.perm) == sorted(a.perm) or _moves_only_ones(x, a.perm),
             "slice": lambda: all(s == 0 for s in a.starts), "reverse": lambda: not a.axes,
             "pad": lambda: all(p == 0 for p in (*a.low, *a.high, *a.interior)),
-            "resize": lambda: a.coordinate != "tf_crop_and_resize" and all(s in (0.0, 1.0) for s in a.scales)}
+            "resize": lambda: not any(resized(a, d, n, n) for d, n in enumerate(a.shape))}
     return x if idle.get(name_of(op), lambda: True)() else None
 
 

@@ -235,11 +235,20 @@ def test_convolutions_of_groups_of_any_channels(conv: Any) -> None:
     assert compilations(f, sizes(6, 4), sizes(4, 8), sizes(8, 2)) == [1, 1, 1]
 
 
-def test_images_are_resized_by_a_factor() -> None:
+@pytest.mark.parametrize("mode, factor", [("bilinear", 1.2), ("nearest", 2.3)])
+def test_images_are_resized_by_a_factor(mode: str, factor: float) -> None:
+    """Of small ones the size stays or doubles: torch's kernels copy then. The gradient is a resize, too."""
     def f(x: Any) -> Any:
-        return F.interpolate(x, scale_factor=1.2, mode="bilinear")
+        return F.interpolate(x, scale_factor=factor, mode=mode)
 
-    assert compilations(f, ((1, 2, 10, 7),), ((1, 2, 5, 9),)) == [1, 1]
+    compiled = xcc.torch.compile(f, strict=True)
+    for shape in ((1, 2, 10, 7), (1, 2, 4, 9), (2, 3, 2, 3), (1, 1, 1, 5)):
+        x = torch.randn(shape, requires_grad=True)
+        got, want = compiled(x), f(x)
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
+        weights = torch.randn_like(want)
+        torch.testing.assert_close(*(torch.autograd.grad(y, x, weights) for y in (got, want)), rtol=1e-4, atol=1e-5)
+    assert counters["stats"]["unique_graphs"] == 1
 
 
 def test_roots_and_shares_of_sizes() -> None:
@@ -273,6 +282,10 @@ def test_derivatives_of_derivatives() -> None:
         return (x.sin() * x.cumsum(0)).sum() + x.softmax(0)[0]
 
     assert compilations(torch.func.hessian(f), *(((n,),) for n in (5, 2, 9, 1))) == [1, 1, 1, 1]
+
+
+def test_conversions_of_nothing() -> None:
+    assert compilations(lambda x: (x == 0).long(), ((3, 5),), ((2, 4),), ((3, 0),)) == [1, 1, 2]
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])

@@ -12,7 +12,7 @@ from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
-from xcc.dialects.xt.resize import resized, symbolic_form, tap_offsets, taps
+from xcc.dialects.xt.resize import resized, scale_of, symbolic_form, tap_offsets, taps
 from xcc.passes.xt.decompose import decomposes
 from xcc.passes.xt.decompose.build import column, const, convert, dim_scalar, drop, dtype, shape, take
 from xcc.symbolic import Dim
@@ -27,15 +27,15 @@ def resize(a: Attrs, x: Value) -> Value | None:
     wide = "f64" if dtype(x) == "f64" else "f32"
     outside = None
     for d, (size, out) in enumerate(zip(shape(x), a.shape, strict=True)):
+        if not resized(a, d, size, out):
+            continue
         if isinstance(size, int) and isinstance(out, int):
-            if not resized(a, d, size, out):
-                continue
             index, weights, off = taps(a, d, size, out)
             plan.append((d, xt.constant(index, "i64"), xt.constant(weights, wide)))
             if off.any():
                 mark = column(xt.constant(off), d, len(a.shape))
                 outside = mark if outside is None else xt.or_(outside, mark)
-        elif size != out or a.scales[d] not in (0.0, 1.0):
+        else:
             rows = _symbolic_taps(a, d, size, out, wide)
             if rows is None:
                 return None
@@ -78,7 +78,7 @@ def _symbolic_taps(a: Attrs, d: int, size: Dim, out: Dim, wide: str) -> tuple[Va
     if not symbolic_form(a):
         return None
     n = dim_scalar(size, wide)
-    scale = a.scales[d]
+    scale = scale_of(a, d, size, out)
     x = _positions(a, scale, n, dim_scalar(out, wide), xt.iota(shape=(out, 1), axis=0, dtype=wide))
     one, half = const(1.0, x), const(0.5, x)
     top = xt.sub(n, one)
@@ -120,14 +120,17 @@ def _widest_taps(a: Attrs, size: Dim, out: Dim, wide: str) -> tuple[Value, Value
 
 
 def _positions(a: Attrs, scale: float, n: Any, m: Any, y: Value) -> Value:
-    """The input coordinates of the output positions y, of n to m elements; 0 for `scale` is m / n."""
+    """The input coordinates of the output positions y, of n to m elements; 0 for `scale` is m / n, and so is any where
+    m is one of the multiples of n that go by their sizes."""
     half, one = const(0.5, y), const(1.0, y)
-    grown = xt.mul(n, const(scale, n)) if scale else m
+    factor = const(scale, n) if scale else xt.div(m, n)
+    for k in range(1, a.multiples + 1 if scale else 1):
+        factor = xt.select(xt.compare(m, xt.mul(n, const(float(k), n)), direction="eq"), const(float(k), n), factor)
+    grown = xt.mul(n, factor) if scale else m
     single = xt.compare(m, const(2.0, m), direction="lt")
     if a.coordinate == "align_corners":
         # of a single element the position is 0, and y is: any divisor serves
         return xt.mul(y, xt.div(xt.sub(n, one), xt.select(single, one, xt.sub(grown, one))))
-    factor = const(scale, n) if scale else xt.div(m, n)
     if a.coordinate == "asymmetric":
         return xt.div(y, factor)
     x = xt.sub(xt.div(xt.add(y, half), factor), half)

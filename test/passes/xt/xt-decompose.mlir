@@ -85,3 +85,19 @@ func.func @lstm(%x: tensor<9x2x3xbf16>, %w: tensor<1x20x3xbf16>, %r: tensor<1x20
       : (tensor<9x2x3xbf16>, tensor<1x20x3xbf16>, tensor<1x20x5xbf16>) -> (tensor<9x1x2x5xbf16>, tensor<1x2x5xbf16>, tensor<1x2x5xbf16>)
   return %y#0 : tensor<9x1x2x5xbf16>
 }
+
+// -----
+
+// Rows that stay or double go by their sizes, whatever the factor.
+
+// CHECK-LABEL: func @resized_by_multiples
+// CHECK: %[[STAYS:.*]] = "xt.compare"{{.*}} {direction = "eq"}
+// CHECK: %[[ONE_OR:.*]] = "xt.select"(%[[STAYS]], %{{.*}}, %{{.*}})
+// CHECK: %[[DOUBLES:.*]] = "xt.compare"{{.*}} {direction = "eq"}
+// CHECK: %[[CHOSEN:.*]] = "xt.select"(%[[DOUBLES]], %{{.*}}, %[[ONE_OR]])
+// CHECK: "xt.div"(%{{.*}}, %[[CHOSEN]])
+// CHECK: "xt.gather"
+func.func @resized_by_multiples(%x: tensor<?xf32, ["n"]>) -> tensor<?xf32, ["m"]> {
+  %0 = "xt.resize"(%x) {shape = ["m"], mode = "nearest", coordinate = "asymmetric", nearest_mode = "floor", cubic_coeff = -0.75, exclude_outside = false, extrapolation = 0.0, antialias = false, scales = [2.3], multiples = 2 : i64, roi = []} : (tensor<?xf32, ["n"]>) -> tensor<?xf32, ["m"]>
+  func.return %0 : tensor<?xf32, ["m"]>
+}

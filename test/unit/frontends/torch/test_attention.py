@@ -71,3 +71,28 @@ def test_with_sums_for_backward(causal: bool, masked: bool) -> None:
     args = tuple(torch.randn(2, 3, 5, 8) for _ in range(3))
     check_traced(lambda q, k, v: aten._scaled_dot_product_flash_attention_for_cpu(
         q, k, v, 0.0, causal and not masked, attn_mask=mask, scale=0.4), *args, sizes="fake")
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_encoder_layers_that_torch_has_as_one_op(norm_first: bool) -> None:
+    shapes = ((24, 8), (24,), (8, 8), (8,)), ((8,), (8,), (8,), (8,), (16, 8), (16,), (8, 16), (8,))
+    attention, others = ([torch.randn(s) for s in some] for some in shapes)
+    for mask, kind in masks():
+        check_traced(lambda x, *t, mask=mask, kind=kind: aten._transformer_encoder_layer_fwd(
+            x, 8, 2, *t[:4], norm_first, norm_first, 1e-3, *t[4:], mask, kind), torch.randn(2, 5, 8), *attention,
+            *others, sizes="fake", tolerance=1e-4)
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_attention_that_torch_has_as_one_op(average: bool) -> None:
+    weights = [torch.randn(s) for s in ((24, 8), (24,), (8, 8), (8,))]
+    for mask, kind in masks():
+        check_traced(lambda x, *t, mask=mask, kind=kind: aten._native_multi_head_attention(
+            x, x, x, 8, 2, *t, mask, True, average, kind), torch.randn(2, 5, 8), *weights, sizes="fake", tolerance=1e-4)
+
+
+def masks() -> list[tuple[Any, int | None]]:
+    """None, of positions, of keys, of both; as torch numbers them."""
+    ahead, hidden = torch.ones(5, 5).triu(1).bool(), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    both = ahead | hidden[:, None, None].expand(2, 2, 5, 5)
+    return [(None, None), (ahead, 0), (hidden, 1), (both, 2)]

@@ -14,7 +14,9 @@ from torch_programs import check_traced, compare, evaluated, gradients, traced
 
 from xcc._mlir import ir
 from xcc.context import shared_context
+from xcc.frontends.torch.cumprod import declare_cumprod
 from xcc.frontends.torch.importer import load
+from xcc.frontends.torch.layers import whole_layers
 
 aten: Any = torch.ops.aten
 
@@ -215,3 +217,17 @@ def test_a_bias_of_attention_has_a_gradient() -> None:
     out = F.scaled_dot_product_attention(*leaves)
     expected = torch.autograd.grad(out, leaves, grad)
     compare(evaluated(traced(f, given, "fake"), given), [t.numpy() for t in expected], 1e-5)
+
+
+def test_running_products() -> None:
+    """One trace for all sizes; rows may have no zero, one, or several."""
+    declare_cumprod()
+    x = torch.tensor([[2.0, -3.0, 0.5, 1.5], [2.0, 0.0, 3.0, 4.0], [0.0, 2.0, 0.0, 5.0]])
+    with whole_layers():
+        check_traced(gradients(lambda x: (x.cumprod(1), x.cumprod(-2, dtype=torch.float64))), x,
+                     others=((x[:2, :3],), (x[:, :1],), (x[:, :0],)))
+
+
+def test_zeros_as_tangents_have_them() -> None:
+    zeros = aten._new_zeros_with_same_feature_meta
+    check_traced(lambda x, y: zeros(x, y, self_num_batch_dims=1) + x[:, :1], torch.randn(3, 4), torch.randn(4))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch_programs import check, check_traced, evaluated, exported
+from torch_programs import check, check_traced, evaluated, exported, gradients
 
 aten: Any = torch.ops.aten
 
@@ -83,3 +83,9 @@ def test_softmax_of_hidden_rows_and_of_one_number() -> None:
     x[0, 1] = 1.0
     check_traced(lambda x: aten._safe_softmax(x, -1), x, sizes="fake")
     check_traced(lambda x: (torch.softmax(x, 0), torch.log_softmax(x, 0)), torch.tensor(2.0))
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_weight_norms(dim: int) -> None:
+    v, g = torch.randn(3, 4), torch.randn((3, 1) if dim == 0 else (1, 4))
+    check_traced(gradients(lambda v, g: torch._weight_norm(v, g, dim)), v, g, others=((v[:2, :3], g[:2, :3]),))

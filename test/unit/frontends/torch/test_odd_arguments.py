@@ -56,7 +56,9 @@ def test_factors_that_leave_or_double_the_size(shape: tuple[int, ...], mode: str
         def forward(self, x: Any) -> Any:
             return F.interpolate(x, scale_factor=factor, mode=mode, antialias=antialias)
 
-    check(Resized(), (torch.randn(shape),))
+    x = torch.randn(*shape[:2], *(n + 3 for n in shape[2:]))
+    spatial = {d: torch.export.Dim.AUTO for d in range(2, x.dim())}
+    check(Resized(), (x,), (torch.randn(shape),), (torch.randn(*shape[:-1], 1),), dynamic_shapes=(spatial,))
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 5])
