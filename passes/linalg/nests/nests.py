@@ -200,10 +200,9 @@ class Nest:
 
     def _limit(self, d: int, low: Value, high: Value | None) -> Value | None:
         """How many lanes are on of the one tile along `d` from `low` to `high`; None: all of them."""
-        block = self.schedule.block[d]
-        if block == self.schedule.vector[d]:
+        if self.schedule.block[d] == self.schedule.vector[d]:
             return None if high is None else self.b.sub(high, low)
-        most = self.b.int(block)
+        most = self.b.int(self.schedule.block[d])
         return most if high is None else self.b.binary("arith.minsi", most, self.b.sub(self.b.dim(self.dims[d]), low))
 
     def _rows(self, order: list[int], ranges: dict[int, tuple[Value, Any]]) -> list[tuple[Value, int]]:
@@ -251,9 +250,9 @@ class Nest:
 
     def _hoist(self, at: dict[int, Ix]) -> None:
         """Evaluates what depends only on the dims fixed so far, before the loops over the others begin."""
-        env = {f"i{d}": self._moved(d, i) for d, i in self.coordinates(at).items()}
         access = tuple(symbolic.sym(f"i{d}") for d in range(sum(len(part) for part in self.parts)))
-        self.ev.hoist([(r.t, access) for r in self.results], env)
+        self.ev.hoist([(r.t, access) for r in self.results],
+                      {f"i{d}": self._moved(d, i) for d, i in self.coordinates(at).items()})
 
     def _store_rows(self, at: dict[int, Ix]) -> None:
         """Stores the results whose dims are just those fixed so far."""
@@ -264,8 +263,7 @@ class Nest:
 
     def coordinates(self, at: dict[int, Ix]) -> dict[int, Ix]:
         """The coordinates in the results' dims of the tile dims fixed so far."""
-        out: dict[int, Ix] = {}
-        first = 0
+        out, first = dict[int, Ix](), 0
         for d, part in enumerate(self.parts):
             if d in at:
                 found = self.b.parts(at[d], part) if len(part) > 1 else [at[d]]
@@ -279,10 +277,10 @@ class Nest:
 
     def prepare(self, at: dict[int, Ix]) -> list[Ix]:
         """Evaluates the online sums behind the results; gives the results' indices."""
-        coordinates = {d: self._moved(d, i) for d, i in self.coordinates(at).items()}
+        coordinates = [self._moved(d, i) for d, i in self.coordinates(at).items()]
         access = tuple(symbolic.sym(f"i{d}") for d in range(len(coordinates)))
-        self.ev.online.prepare([(r.t, access) for r in self.results], {f"i{d}": i for d, i in coordinates.items()})
-        return [coordinates[d] for d in range(len(coordinates))]
+        self.ev.online.prepare([(r.t, access) for r in self.results], {f"i{d}": i for d, i in enumerate(coordinates)})
+        return coordinates
 
     def store(self, at: dict[int, Ix]) -> None:
         """Evaluates and stores the tile at the coordinates `at`."""
@@ -295,8 +293,7 @@ class Nest:
             if r.bordered is not None:
                 r.bordered.store(v, indices)
             else:
-                places = self.coordinates(at)
-                stored = [places[d] for d in range(len(places))]
+                stored = list(self.coordinates(at).values())
                 self.ev.memory.store(r.t, r.memref, v, stored, self.schedule.cpu.stream)
         for r in self.rows if self.schedule.online else ():     # their sums are those of the tile
             row = indices[:len(r.t.dims)]
