@@ -178,7 +178,7 @@ class Nest:
             return
         if d in ranges:
             low, high = ranges[d]
-            if block < lanes or block == lanes and (high is None or not self.peels or d + 1 == len(self.dims)):
+            if 0 < block < lanes or block == lanes and (high is None or not self.peels or d + 1 == len(self.dims)):
                 inner(self.loops.index(d, low, self._limit(d, low, high)))
             elif high is None:
                 self.loops.whole(d, low, self.b.add(low, self.b.int(block)), inner)
