@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xcc.passes.shared.registering import registering
+
 if TYPE_CHECKING:
     from xcc.interpreter.machine import Machine
 
@@ -26,13 +28,7 @@ FAMILIES = ("affine", "arith", "control", "gpu", "math", "matrix", "memref", "nv
 
 def op(*names: str) -> Callable[[Handler], Handler]:
     """Registers a handler for the ops `names`; a name taken twice is an error."""
-    def add(handler: Handler) -> Handler:
-        for name in names:
-            if name in HANDLERS:
-                raise ValueError(f"op '{name}' has two handlers")
-            HANDLERS[name] = handler
-        return handler
-    return add
+    return registering(HANDLERS, names, "handlers")
 
 
 def pure(name: str, function: Callable[..., Any]) -> None:

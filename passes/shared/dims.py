@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xcc._mlir import Attribute, Value, ir
-from xcc.passes.shared.values import index, op
+from xcc.passes.shared.values import index, op, predicate
 from xcc.symbolic import Dim, Expr, bare_symbol, float_of, parse
 
 _CALLS = {"floordiv": "arith.floordivsi", "truncdiv": "arith.divsi", "max": "arith.maxsi", "min": "arith.minsi"}
@@ -70,8 +70,7 @@ def _by_float(atom: tuple[str, int | Expr, int | Expr], a: Value) -> Value:
 
 def _divisor(b: Any) -> Any:
     """`b`, 1 for a size of 0: what is divided by it is of no use, but must not end the process."""
-    equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
-    zero = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [b, index(0)], predicate=equal)
+    zero = op("arith.cmpi", [ir.IntegerType.get_signless(1)], [b, index(0)], predicate=predicate("eq"))
     return op("arith.select", [b.type], [zero, index(1), b])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from xcc._mlir import Attribute, Operation, Type, Value, ir
+from xcc._mlir import Attribute, Operation, Type, Value, arith_d, ir
 
 
 def op(name: str, results: Sequence[Type], operands: Sequence[Value], **attributes: Attribute) -> Value:
@@ -45,6 +45,11 @@ def index(value: int) -> Value:
 def as_index(value: Value) -> Value:
     """An integer as an index."""
     return value if isinstance(value.type, ir.IndexType) else op("arith.index_cast", [ir.IndexType.get()], [value])
+
+
+def predicate(name: str) -> Attribute:
+    """Of arith.cmpi: "eq", "slt", ..."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), arith_d.CmpIPredicate[name].value)
 
 
 def scalar_attr(elem: Type, value: float) -> Attribute:

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from xcc import symbolic
-from xcc._mlir import Attribute, Type, Value, arith_d, ir, scf_d
+from xcc._mlir import Type, Value, ir, scf_d
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.online_powers import Powers
 from xcc.passes.linalg.kernel.kernel import Access, Tensor
 from xcc.passes.linalg.kernel.online import Read, hidden, multiple, seen_steps
+from xcc.passes.shared.values import predicate
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
@@ -143,8 +144,3 @@ def _extent(i: Ix, sign: int) -> int:
 def _lanes(key: Ix) -> int:
     """How many keys a step has."""
     return key.axes[0].size if key.axes else 1
-
-
-def predicate(name: str) -> Attribute:
-    """Of arith.cmpi."""
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(getattr(arith_d.CmpIPredicate, name)))

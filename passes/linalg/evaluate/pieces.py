@@ -20,6 +20,7 @@ from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.kernel.domain import Domain
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor
+from xcc.passes.shared.values import predicate
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.body import Body
@@ -130,10 +131,10 @@ class _Branches:
         if k == 0 and self.whole:
             return self._value(0)
         first = b.scalar(self.index)
-        tests = [] if k == 0 else [_compare(b, arith_d.CmpIPredicate.sge, first, b.scalar(self.bounds[k - 1]))]
+        tests = [] if k == 0 else [_compare(b, "sge", first, b.scalar(self.bounds[k - 1]))]
         if not self.whole and k < len(self.bounds):
             last = b.add(first, b.int(self.lanes))
-            tests.append(_compare(b, arith_d.CmpIPredicate.sle, last, b.scalar(self.bounds[k])))
+            tests.append(_compare(b, "sle", last, b.scalar(self.bounds[k])))
         test = tests[0] if len(tests) == 1 else b.pure("arith.andi", b.i1, tests)
         return _branch(b, test, lambda: self._value(k), lambda: self.emit(k - 1) if k else self._mixed())
 
@@ -152,7 +153,7 @@ class _Branches:
         out = body.value(self.pieces.values[0])
         for bound, v in zip(self.bounds, self.pieces.values[1:], strict=True):
             after = body.b.elementwise("arith.cmpi", body.b.i1, [body.b.vector(self.index), body.b.vector(bound)], {
-                "predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(arith_d.CmpIPredicate.sge))})
+                "predicate": predicate("sge")})
             out = body.b.elementwise("arith.select", v.type, [after, body.value(v), out], {})
         return out
 
@@ -178,9 +179,8 @@ def _branch(b: Builder, test: Value, then: Callable[[], V], other: Callable[[], 
     return V(out.results[0], axes)
 
 
-def _compare(b: Builder, predicate: Any, left: Value, right: Value) -> Value:
-    return b.pure("arith.cmpi", b.i1, [left, right],
-                  predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), int(predicate)))
+def _compare(b: Builder, how: str, left: Value, right: Value) -> Value:
+    return b.pure("arith.cmpi", b.i1, [left, right], predicate=predicate(how))
 
 
 def piece_reads(kernel: Kernel, place: Domain) -> Iterator[tuple[Tensor, Access]]:

@@ -26,13 +26,13 @@ from xcc.passes.linalg.evaluate.depth_blocks import depth_of
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, Tensor, bare_loop
 from xcc.passes.linalg.schedule.decisions import DEPTH, count_of
 from xcc.passes.shared.regions import when
+from xcc.passes.shared.values import predicate
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
 LANES = 16          # f32 of a cache line
 AHEAD = 4           # lines of a row that are asked for before they are copied: some 900 cycles of multiplications
-_EQ = 0             # arith.cmpi's
 
 
 def left_rows(kernel: Kernel) -> Tensor | None:
@@ -68,8 +68,7 @@ class StagedRows:
         count, limit = (rows[0].size, rows[0].limit) if rows else (1, None)
         row = b.sub(b.scalar(at[0]), self.low)
         copied = replace(self.t, dims=tuple(ir.MemRefType(self.copy.type).shape))
-        is_first = b.pure("arith.cmpi", b.i1, [b.scalar(at[1]), self.left],
-                          predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _EQ))
+        is_first = b.pure("arith.cmpi", b.i1, [b.scalar(at[1]), self.left], predicate=predicate("eq"))
 
         def when_first(body: Callable[[], None]) -> None:
             with when(is_first), b.scope():

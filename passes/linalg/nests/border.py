@@ -15,10 +15,10 @@ from xcc.passes.linalg.build.tile_memory import Memory
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.kernel.kernel import Border, Tensor
 from xcc.passes.shared.regions import for_loop, when
+from xcc.passes.shared.values import predicate
 from xcc.symbolic import Dim
 
 FILL_LANES = 32
-_EQ, _ULT = 0, 6      # arith.cmpi's
 
 
 class BorderedResult:
@@ -68,13 +68,12 @@ class BorderedResult:
         b, valid = self.b, None
         for axis, n in position.items():
             if axis.limit is not None and n:
-                inside = self.compare(_ULT, b.int(n), axis.limit)
+                inside = self.compare("ult", b.int(n), axis.limit)
                 valid = inside if valid is None else b.pure("arith.andi", b.i1, [valid, inside])
         return valid
 
-    def compare(self, predicate: int, x: Value, y: Value) -> Value:
-        i64 = ir.IntegerType.get_signless(64)
-        return self.b.pure("arith.cmpi", self.b.i1, [x, y], predicate=ir.IntegerAttr.get(i64, predicate))
+    def compare(self, how: str, x: Value, y: Value) -> Value:
+        return self.b.pure("arith.cmpi", self.b.i1, [x, y], predicate=predicate(how))
 
     def _write(self, part: Value, offset: Value, valid: Value | None, lane: Axis | None) -> None:
         b = self.b
@@ -183,7 +182,7 @@ class _Walk:
             wraps = known[1] + 1 == every
             return b.int(known[0] + wraps), b.int(0 if wraps else known[1] + 1)
         more = b.add(rest, b.int(1))
-        wrap = self.place.compare(_EQ, more, b.dim(every))
+        wrap = self.place.compare("eq", more, b.dim(every))
         return (b.pure("arith.select", b.index, [wrap, b.add(quotient, b.int(1)), quotient]),
                 b.pure("arith.select", b.index, [wrap, b.int(0), more]))
 

@@ -15,14 +15,13 @@ from __future__ import annotations
 from xcc import symbolic
 from xcc._mlir import Attribute, Type, Value, ir, scf_d, vector_d
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
-from xcc.passes.linalg.evaluate.key_loop import predicate
 from xcc.passes.linalg.kernel.domain import contraction_of, domain
 from xcc.passes.linalg.kernel.kernel import Kernel
 from xcc.passes.linalg.nests.forall import forall_of
 from xcc.passes.linalg.nests.nests import Nest
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.shared.regions import for_loop
-from xcc.passes.shared.values import scalar_attr
+from xcc.passes.shared.values import predicate, scalar_attr
 from xcc.symbolic import Dim, ceildiv, dim_max
 
 PIECES = 2          # of tiles that one worker's steps may lie in
