@@ -139,7 +139,7 @@ def _async_wait(source: Operation, _: Kernel) -> Runner:
         ready = [c for c in machine.pending if 0 <= c.group <= done]
         machine.pending = [c for c in machine.pending if not 0 <= c.group <= done]
         for copy in ready:
-            copy.target.buffer.copying[:] = False       # type: ignore[index]
+            copy.target.buffer.copying[:] = False
         for copy in machine.pending:
             copy.mark()
         for copy in ready:
