@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import Module, ir, upstream_context
+from xcc._mlir import Module, ir
+from xcc.context import shared_context
 from xcc.diagnostics import UserError
 from xcc.interpreter.kernel import Kernel, find_kernel
 from xcc.interpreter.machine import Options
@@ -61,7 +62,7 @@ class InterpretingExecutor:
     def __init__(self, program: Program, modules: Mapping[str, str], weights: Mapping[str, Array],
                  options: Options) -> None:
         self.program, self.modules, self.weights, self.options = program, modules, weights, options
-        self.context = upstream_context()
+        self.context = shared_context()
         self.watch: Watch | None = None
         self.communicate: Communicate = alone       # with the other ranks, where there are some
         self.state = HostState(program, weights)

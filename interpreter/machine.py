@@ -271,14 +271,12 @@ class Machine:
                       group=number.astype(np.int32), epoch=self.epoch[group], warp_epoch=self.warp_epoch[warp])
 
     def _observe_shared(self, buffer: Buffer, byte: Array, size: int, threads: Array, write: bool) -> None:
-        if self.pending:
-            for copy in self.pending:
-                if copy.touches(buffer, byte, size):
-                    raise self.fault("pending-copy", "the access overlaps an asynchronous copy that was not waited for")
+        where = byte[:, None] + np.arange(size)
+        if buffer.copying is not None and buffer.copying[where].any():
+            raise self.fault("pending-copy", "the access overlaps an asynchronous copy that was not waited for")
         if write:
             self.check_reads(buffer, byte, size)
         if buffer.written is not None:
-            where = byte[:, None] + np.arange(size)
             if write:
                 buffer.written[where] = True
             elif not (known := buffer.written[where]).all():

@@ -26,6 +26,7 @@ class Buffer:
         space: "global", "workgroup" or "private".
         tracker: finds races, where asked for.
         written: a flag for each byte that holds a value (workgroup memory only).
+        copying: a flag for each byte that an asynchronous copy may still write, where there has been one.
         unfenced: a flag for each byte written since the last fence of writes (workgroup memory only).
         empty: of an array without elements. What kernels may read of it, and nobody uses, is there, of any coordinates.
     """
@@ -36,6 +37,7 @@ class Buffer:
     name: str = ""
     tracker: Tracker | None = None
     written: Array | None = None
+    copying: Array | None = None
     unfenced: Array | None = None
     empty: bool = False
     _typed: dict[np.dtype[Any], Array] = field(default_factory=dict)

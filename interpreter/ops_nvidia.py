@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
-from xcc.interpreter.memory import Buffer, MemRef
+from xcc.interpreter.memory import MemRef
 from xcc.interpreter.ops_gpu import shuffle_source, shuffled
 from xcc.interpreter.ops_memref import note_shared
 from xcc.interpreter.registry import Runner, op
@@ -77,26 +76,13 @@ class PendingCopy:
     mask: Array
     group: int = -1
 
-    def touches(self, buffer: Buffer, byte: Array, size: int) -> bool:
-        """Whether accesses of `size` bytes from `byte` on overlap it."""
-        if buffer is not self.target.buffer:
-            return False
-        first, covered = self._bytes
-        near = byte[(byte > first - size) & (byte < first + len(covered))]
-        at = near[:, None] + np.arange(size) - first
-        return bool(covered[at[(at >= 0) & (at < len(covered))]].any())
-
-    @cached_property
-    def _bytes(self) -> tuple[int, Array]:
-        """The first byte that it writes, and which from there on."""
-        item = self.target.dtype.itemsize
-        start = np.broadcast_to(self.at, self.mask.shape)[self.mask] * item
-        if not len(start):
-            return 0, np.zeros(0, bool)
-        first, width = int(start.min()), self.values.shape[1] * item
-        covered = np.zeros(int(start.max()) + width - first, bool)
-        covered[(start - first)[:, None] + np.arange(width)] = True
-        return first, covered
+    def mark(self) -> None:
+        """Notes what it writes in its buffer."""
+        buffer, item = self.target.buffer, self.target.dtype.itemsize
+        if buffer.copying is None:
+            buffer.copying = np.zeros(len(buffer.data), np.bool_)
+        first = np.broadcast_to(self.at, self.mask.shape)[self.mask] * item
+        buffer.copying[first[:, None] + np.arange(self.values.shape[1] * item)] = True
 
 
 @op("nvgpu.device_async_copy")
@@ -111,16 +97,20 @@ def _async_copy(source: Operation, kernel: Kernel) -> Runner:
         to, (origin, *more) = list(rest[:target_rank]), rest[target_rank:]
         from_, limit = more[:source_rank], more[source_rank:]
         at = machine.address(target, to, width)
-        count = limit[0] if limit else np.full(1, width, np.int64)
+        count = np.broadcast_to(limit[0] if limit else width, (machine.count,))
         values = np.zeros((machine.count, width), target.dtype)
-        for column in range(width):
-            with machine.masked(machine.mask & np.broadcast_to(column < count, (machine.count,))):
-                where = [*from_[:-1], from_[-1] + column]
-                values[:, column] = machine.read(origin, machine.address(origin, where), 1)
-        values[np.arange(width)[None] >= np.broadcast_to(count, (machine.count,))[:, None]] = 0
+        if (count[machine.mask] >= width).all():
+            values[...] = machine.read(origin, machine.address(origin, list(from_), width), width).reshape(-1, width)
+        else:
+            for column in range(width):
+                with machine.masked(machine.mask & (column < count)):
+                    where = [*from_[:-1], from_[-1] + column]
+                    values[:, column] = machine.read(origin, machine.address(origin, where), 1)
+            values[np.arange(width)[None] >= count[:, None]] = 0
         active = np.broadcast_to(at, (machine.count,))[machine.mask]
         machine.check_reads(target.buffer, active * target.dtype.itemsize, width * target.dtype.itemsize)
         machine.pending.append(PendingCopy(target, at, values, machine.mask.copy()))
+        machine.pending[-1].mark()
         return np.zeros(1, np.int64)
     return run
 
@@ -148,6 +138,10 @@ def _async_wait(source: Operation, _: Kernel) -> Runner:
         done = machine.copy_groups - left
         ready = [c for c in machine.pending if 0 <= c.group <= done]
         machine.pending = [c for c in machine.pending if not 0 <= c.group <= done]
+        for copy in ready:
+            copy.target.buffer.copying[:] = False
+        for copy in machine.pending:
+            copy.mark()
         for copy in ready:
             with machine.masked(copy.mask):
                 machine.write(copy.target, copy.at, copy.values, copied=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from xcc.diagnostics import UserError
@@ -188,7 +189,8 @@ def _parse_pass(text: str) -> Pass:
     return parse_pass(text)
 
 
-def _split(text: str, separator: str) -> list[str]:
+@cache
+def _split(text: str, separator: str) -> tuple[str, ...]:
     """The parts of `text` between separators that are outside all brackets, stripped, empty ones left out."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
@@ -203,4 +205,4 @@ def _split(text: str, separator: str) -> list[str]:
             start = i + 1
     if depth:
         raise UserError(f"pipeline '{text}': a bracket is not closed")
-    return [p.strip() for p in (*parts, text[start:]) if p.strip()]
+    return tuple(p.strip() for p in (*parts, text[start:]) if p.strip())

@@ -17,7 +17,8 @@ config.suffixes = [".mlir", ".test"]  # noqa: F821
 config.excludes = ["unit", "e2e", "Inputs", "lit_tools"]  # noqa: F821
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))  # noqa: F821
 root = os.path.dirname(config.test_source_root)  # noqa: F821
-config.test_exec_root = os.path.join(root, "build", "lit")  # noqa: F821
+host = os.path.basename(os.environ.get("XCC_PRETENDED_HOST", ""))       # two may be pretended at a time
+config.test_exec_root = os.path.join(root, "build", "lit", host)  # noqa: F821
 
 python = sys.executable
 links = os.path.join(root, "build", "links")

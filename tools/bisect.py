@@ -234,6 +234,7 @@ def save(finding: Finding, artifact: Any, folder: Path) -> list[str]:
     from xcc.context import new_context, parse_module
     from xcc.driver.dumps import stage_text
     from xcc.options import CompileOptions
+    from xcc.targets.base import get_target
 
     folder.mkdir(parents=True, exist_ok=True)
     path, alone = folder / f"{finding.kernel}-model.mlir", folder / f"{finding.kernel}.mlir"
@@ -246,7 +247,8 @@ def save(finding: Finding, artifact: Any, folder: Path) -> list[str]:
     np.savez(folder / "inputs.npz", **{f"in{n}": a for n, a in enumerate(finding.inputs)})      # type: ignore[arg-type]
     np.savez(folder / "wanted.npz", **{f"out{n}": a for n, a in enumerate(finding.wanted)})     # type: ignore[arg-type]
     m = artifact.manifest
-    target, chip = m["target"], m["chip"]
+    target = m["target"]
+    chip = m["chip"] if m["chip"] in get_target(target).chips() else "native"       # a CPU without a line in the table
     lines = [f"xcc-opt {alone} --target={target} --chip={chip} --stage=linalg"]
     try:
         options = CompileOptions.make(target, chip=chip, precision=m["options"]["precision"], keep_ir=True)

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.driver.dumps import Dumper, stage_text
@@ -32,6 +32,9 @@ from xcc.process.worker import KernelJob, KernelResult
 from xcc.runtime.artifact import Artifact
 from xcc.targets.base import Chip, KernelBinary, Target, chip_of, get_target
 from xcc.targets.front import tile_pipeline
+
+if TYPE_CHECKING:
+    from xcc.driver.verify_numbers import NumbersCheck
 
 __all__ = ["Compiled", "Observer", "compile_model"]
 
@@ -118,7 +121,7 @@ def _check_interpretable(plan: Pipeline, source: Source, options: CompileOptions
                         f"'{source.stage}' of {source.name}: begin with stage '{kept}' or one before it")
 
 
-def _numbers_check(source: Source, options: CompileOptions) -> Any:
+def _numbers_check(source: Source, options: CompileOptions) -> NumbersCheck | None:
     """What looks at the numbers after each pass of a model's stage, where that was asked for."""
     if options.verify != NUMBERS:
         return None
@@ -127,7 +130,8 @@ def _numbers_check(source: Source, options: CompileOptions) -> Any:
     return NumbersCheck(source.module, source.weights, options.precision)
 
 
-def _model_stage(stage: Stage, source: Source, ctx: PassContext, watch: Observer, chip: Chip, numbers: Any) -> None:
+def _model_stage(stage: Stage, source: Source, ctx: PassContext, watch: Observer, chip: Chip,
+                 numbers: NumbersCheck | None) -> None:
     before = source.module.operation.clone()
     after = (lambda p: numbers.after(p, source.module)) if numbers is not None else lambda _pass: None
     try:

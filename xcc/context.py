@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import traceback
 from pathlib import Path
-from typing import Any
 
 from xcc._mlir import Context, Module, ir
 from xcc.diagnostics import UserError
@@ -70,7 +69,7 @@ def _verify_tiles(module: Module, source: str) -> None:
     tile.verify(module, source)
 
 
-def describe(error: Any) -> str:
+def describe(error: BaseException) -> str:
     """An error in one line: an MLIRError's first diagnostic, ``line:column: what`` (where known); where an op lacks an
     attribute, what reads it."""
     if isinstance(error, KeyError) and NO_ATTRIBUTE in str(error):      # MLIR names neither the op nor the attribute

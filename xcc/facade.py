@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.cache import model_cache
 from xcc.diagnostics import UserError
@@ -13,10 +13,13 @@ from xcc.options import CompileOptions
 from xcc.process.isolation import can_isolate, compile_apart
 from xcc.runtime.artifact import Artifact
 
+if TYPE_CHECKING:
+    from xcc.passes.pipeline import Pipeline
+
 __all__ = ["compile_to_artifact"]
 
 
-def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Any = None) -> Artifact:
+def compile_to_artifact(model: Any, options: CompileOptions, pipeline: Pipeline | None = None) -> Artifact:
     """The artifact of `model`, in memory or mapped from a file in the cache (or from one that has no name any more)."""
     from xcc.driver.plugins import loaded_plugins
     from xcc.frontends.torch.program import captured, is_program
@@ -52,7 +55,7 @@ def _found(entry: model_cache.Ticket | None) -> Artifact | None:
         return None
 
 
-def _compile_apart(model: object, options: CompileOptions, pipeline: object, plugins: tuple[str, ...],
+def _compile_apart(model: object, options: CompileOptions, pipeline: Pipeline | None, plugins: tuple[str, ...],
                    entry: model_cache.Ticket | None) -> Artifact:
     output = _output()
     try:
@@ -63,7 +66,7 @@ def _compile_apart(model: object, options: CompileOptions, pipeline: object, plu
         output.unlink(missing_ok=True)
 
 
-def _compile_here(model: Any, options: CompileOptions, pipeline: Any) -> Artifact:
+def _compile_here(model: Any, options: CompileOptions, pipeline: Pipeline | None) -> Artifact:
     from xcc.driver.ranks import compile_ranks
 
     artifact = compile_ranks(model, options, pipeline).artifact

@@ -41,7 +41,7 @@ class Tensor:
 
     dtype: DType
     shape: Shape
-    value: Any = None
+    value: _mlir.Value | None = None
     data: Array | None = None
     name: str = ""
     depth: int = 0
@@ -235,7 +235,7 @@ class Context:
         """A constant result."""
         return Tensor.of_array(array, str(self.node.output[0]))
 
-    def scalar(self, value: float | int | bool, like: Any) -> Any:
+    def scalar(self, value: float | int | bool, like: _mlir.Value) -> _mlir.Value:
         """A scalar constant with the element type of the xt value `like`."""
         return xt.constant(np.array(value).astype(element_dtype(like)))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from onnx import GraphProto
 
-from xcc import symbolic
+from xcc import _mlir, symbolic
 from xcc._mlir import ir
 from xcc.diagnostics import Misfit, UserError, dim_option
 from xcc.dialects import xt
@@ -15,9 +15,12 @@ from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.context import Context, RanksDiffer, Tensor, Value, flatten, regroup
 from xcc.frontends.onnx.registry import onnx_op
 
+if TYPE_CHECKING:
+    from xcc.frontends.onnx.graph import GraphImporter
+
 
 @onnx_op("If")
-def if_(cx: Context) -> Any:
+def if_(cx: Context) -> tuple[Value, ...]:
     """outputs = If(cond; then_branch, else_branch). A condition known at import leaves only its branch."""
     then, orelse = cx.attr("then_branch"), cx.attr("else_branch")
     known = cx.tensor(0).const
@@ -27,10 +30,10 @@ def if_(cx: Context) -> Any:
     return tuple(conditional(cx, lambda: _branch(cx, then), lambda: _branch(cx, orelse)))
 
 
-Branch = Callable[[], tuple[Any, list[Value]]]
+Branch = Callable[[], tuple["GraphImporter", list[Value]]]
 
 
-def _branch(cx: Context, graph: GraphProto) -> tuple[Any, list[Value]]:
+def _branch(cx: Context, graph: GraphProto) -> tuple[GraphImporter, list[Value]]:
     """Imports `graph` into the current block; returns its importer and its outputs."""
     child = cx.graph.child(graph, ir.InsertionPoint.current.block)
     return child, child.run_tensors()
@@ -40,8 +43,8 @@ def conditional(cx: Context, then: Branch, orelse: Branch) -> list[Value]:
     """xt.if of two imports. A branch whose sizes do not fit ends the run with an error; RanksDiffer for other ranks."""
     made: list[list[Value]] = []
 
-    def branch(name: str, make: Branch) -> Callable[[], Any]:
-        def run() -> Any:
+    def branch(name: str, make: Branch) -> Callable[[], list[_mlir.Value] | Never]:
+        def run() -> list[_mlir.Value] | Never:
             block = ir.InsertionPoint.current.block
             try:
                 importer, values = make()
@@ -74,6 +77,6 @@ def _chosen_by(cx: Context) -> str:
     return f" (the sizes {listed} say which branch runs; {dim_option(names[0], '...')} leaves one)" if names else ""
 
 
-def as_flag(x: Any) -> Any:
+def as_flag(x: _mlir.Value) -> _mlir.Value:
     """A condition, which may come as a tensor of one element, as a scalar."""
     return xt.reshape(x, shape=()) if xt.shape_of(x) else x

@@ -12,10 +12,10 @@ are at most as many as the mask has elements, so that no option has to bound the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc import symbolic
-from xcc._mlir import ir
+from xcc._mlir import Value, ir, maker, owner_op
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import element
 from xcc.symbolic import Dim
@@ -28,7 +28,7 @@ __all__ = ["Flags"]
 _WIDE = ("i32", "i64", "ui32", "ui64")
 """Types in which a sum of flags does not wrap."""
 
-Key = tuple[Any, bool]
+Key = tuple[Value, bool]
 
 
 class Flags:
@@ -38,14 +38,14 @@ class Flags:
         self.model = model
         self.wanted = wanted
         self._symbols: dict[Key, str] = {}
-        self._places: dict[tuple[Key, tuple[Dim, ...]], Any] = {}
-        self._sums: dict[Any, str] = {}     # those that are not counted
+        self._places: dict[tuple[Key, tuple[Dim, ...]], Value] = {}
+        self._sums: dict[Value, str] = {}     # those that are not counted
 
-    def places(self, x: Any) -> Any:
+    def places(self, x: Value) -> Value | None:
         """The xt.nonzero that there is of `x`, or of what has the same flags; None if there is none."""
         return self._places.get((_key(x), xt.shape_of(x)))
 
-    def note(self, x: Any, symbol: str, places: Any = None) -> None:
+    def note(self, x: Value, symbol: str, places: Value | None = None) -> None:
         """The op made last, which defines `symbol`, counts the elements of `x` that are not zero: at `places`."""
         if not self._in_entry():
             return
@@ -53,7 +53,7 @@ class Flags:
         if places is not None:
             self._places[_key(x), xt.shape_of(x)] = places
 
-    def sum_of(self, value: Any, name: str) -> Dim | None:
+    def sum_of(self, value: Value, name: str) -> Dim | None:
         """How many flags the sum `value`, called `name`, counts; None where that is no size yet."""
         mask = _summed(value)
         if mask is None:
@@ -69,12 +69,12 @@ class Flags:
         found = self._symbols.get(_key(mask))
         return None if found is None else symbolic.sym(found)
 
-    def behind(self, value: Any) -> frozenset[str]:
+    def behind(self, value: Value) -> frozenset[str]:
         """The sums of flags, not counted, that `value` is computed from, walking outside regions only."""
         seen, todo = {value}, [value]
         while todo:
-            v = todo.pop()
-            before = set(v.owner.operands) - seen if isinstance(v.owner, ir.Operation | ir.OpView) else set()
+            op = maker(todo.pop())
+            before = set(op.operands) - seen if op is not None else set()
             seen |= before
             todo.extend(before)
         return frozenset(name for v, name in self._sums.items() if v in seen)
@@ -83,29 +83,30 @@ class Flags:
         return bool(ir.InsertionPoint.current.block == self.model.entry)
 
 
-def _summed(value: Any) -> Any:
+def _summed(value: Value) -> Value | None:
     """The mask, a tensor of i1, whose flags `value` counts: the sum of all of them; None for any other value."""
     flags = _operand(value, "reduce")
     if flags is None or element(value) not in _WIDE or not _is_flags(flags):
         return None
-    a = xt.attrs_of(value.owner)
+    a = xt.attrs_of(owner_op(value))
     if a.kind != "sum" or len(a.axes) != len(xt.shape_of(flags)):
         return None
     while element(flags) != "i1":
-        flags = flags.owner.operands[0]
+        flags = owner_op(flags).operands[0]
     return flags
 
 
-def _is_flags(x: Any) -> bool:
+def _is_flags(x: Value) -> bool:
     """Whether each element of `x` is 0 or 1, as it was a boolean."""
     while element(x) != "i1":
-        x = _operand(x, "reshape", "convert")
-        if x is None:
+        inner = _operand(x, "reshape", "convert")
+        if inner is None:
             return False
+        x = inner
     return True
 
 
-def _key(x: Any) -> Key:
+def _key(x: Value) -> Key:
     """Equal for values that have the same number of elements that are not zero."""
     negated = False
     while True:
@@ -119,8 +120,7 @@ def _key(x: Any) -> Key:
             return x, negated
 
 
-def _operand(x: Any, *names: str) -> Any:
+def _operand(x: Value, *names: str) -> Value | None:
     """The operand of the op that makes `x`, if it is one of `names`."""
-    op = x.owner
-    made = isinstance(op, ir.Operation | ir.OpView) and op.name.removeprefix("xt.") in names
-    return op.operands[0] if made else None
+    op = maker(x, *(f"xt.{n}" for n in names))
+    return None if op is None else op.operands[0]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto
+from onnx import GraphProto, TensorProto
 
+from xcc import _mlir
 from xcc._mlir import ir
 from xcc.diagnostics import dim_option
 from xcc.dialects import xt
@@ -22,12 +23,16 @@ MOST_STEPS = 256
 """Of a loop that is unrolled."""
 
 
+Values = Sequence[_mlir.Value]
+Step = Callable[[Values, Values], tuple[Values, Values]]
+
+
 class _TypeChanges(Exception):
     """A step gives a carried value another type."""
 
 
 @onnx_op("Loop")
-def loop(cx: Context) -> Any:
+def loop(cx: Context) -> Sequence[_mlir.Value | Value]:
     """v_final..., scans... = Loop(M?, cond?, v_initial...; body)."""
     body = cx.attr("body")
     state = [cx.inputs[i] for i in range(2, len(cx))]
@@ -52,7 +57,7 @@ def loop(cx: Context) -> Any:
     return _unrolled(cx, body, state, why)
 
 
-def _as_loop(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
+def _as_loop(cx: Context, body: GraphProto, carried: Values) -> Values:
     stacked = len(body.output) - 1 - len(carried)
     limit = _trip_count(cx)
     start = cx.tensor(1).const if cx.has(1) else np.array(True)
@@ -64,7 +69,7 @@ def _as_loop(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
     return _collecting(cx, body, carried, limit)
 
 
-def _unrolled(cx: Context, body: GraphProto, state: list[Any], why: str) -> Any:
+def _unrolled(cx: Context, body: GraphProto, state: list[Any], why: str) -> Sequence[_mlir.Value | Value]:
     """The steps one after the other, each imported for itself: their number must be known. `why` that is needed."""
     for i in (0, 1):
         if cx.has(i) and cx.tensor(i).const is None:
@@ -135,13 +140,13 @@ def _goes_on(body: GraphProto) -> bool:
     return tensor is not None and bool(_value_of(tensor))
 
 
-def _value_of(tensor: Any) -> Any:
+def _value_of(tensor: TensorProto) -> float:
     from onnx import numpy_helper
 
     return numpy_helper.to_array(tensor).reshape(-1)[0]
 
 
-def _run(cx: Context, body: GraphProto, arguments: Sequence[Any]) -> list[Any]:
+def _run(cx: Context, body: GraphProto, arguments: Sequence[_mlir.Value | Tensor]) -> list[_mlir.Value]:
     """Imports the body into the current block with `arguments` (xt values or Tensors)."""
     child = cx.graph.child(body, ir.InsertionPoint.current.block)
     for info, value in zip(body.input, arguments, strict=True):
@@ -149,7 +154,7 @@ def _run(cx: Context, body: GraphProto, arguments: Sequence[Any]) -> list[Any]:
     return child.run()
 
 
-def _keeps_types(carried: Sequence[Any], after: Sequence[Any]) -> Sequence[Any]:
+def _keeps_types(carried: Values, after: Values) -> Values:
     """`after`, which a step makes of `carried`; _TypeChanges where one is of another type."""
     for value, new in zip(carried, after, strict=True):
         old, now = xt.TensorType.of(value), xt.TensorType.of(new)
@@ -158,38 +163,38 @@ def _keeps_types(carried: Sequence[Any], after: Sequence[Any]) -> Sequence[Any]:
     return after
 
 
-def _counted(cx: Context, body: GraphProto, carried: list[Any], length: Dim) -> Any:
+def _counted(cx: Context, body: GraphProto, carried: Values, length: Dim) -> Values:
     """A fixed number of steps: a scan over the step numbers."""
     steps = xt.iota(shape=(length,), axis=0, dtype="i64")
 
-    def step(state: Sequence[Any], slices: Sequence[Any]) -> Any:
+    def step(state: Values, slices: Values) -> tuple[Values, Values]:
         out = _run(cx, body, [slices[0], Tensor.of_array(np.array(True)), *state])[1:]
         return _keeps_types(state, out[:len(state)]), out[len(state):]
 
     return tuple(xt.scan(carried, [steps], step, length=length))
 
 
-def _given_limits(cx: Context) -> tuple[Any, Any]:
+def _given_limits(cx: Context) -> tuple[_mlir.Value, _mlir.Value]:
     """Whether there is a first step, and how many there are at most."""
     first = as_flag(cx[1]) if cx.has(1) else xt.scalar(True, "i1")
     most = convert(as_flag(cx[0]), "i64") if cx.has(0) else xt.scalar(np.iinfo(np.int64).max, "i64")
     return first, most
 
 
-def _conditional(cx: Context, body: GraphProto, carried: list[Any]) -> Any:
+def _conditional(cx: Context, body: GraphProto, carried: Values) -> Values:
     first, most = _given_limits(cx)
 
-    def goes_on(i: Any, flag: Any, *state: Any) -> Any:
+    def goes_on(i: _mlir.Value, flag: _mlir.Value, *state: _mlir.Value) -> _mlir.Value:
         return xt.and_(xt.compare(i, most, direction="lt"), flag)
 
-    def step(i: Any, flag: Any, *state: Any) -> list[Any]:
+    def step(i: _mlir.Value, flag: _mlir.Value, *state: _mlir.Value) -> list[_mlir.Value]:
         flag, *rest = _run(cx, body, [i, flag, *state])
         return [xt.add(i, xt.scalar(1, "i64")), as_flag(flag), *_keeps_types(state, rest)]
 
     return tuple(xt.while_([xt.scalar(0, "i64"), first, *carried], goes_on, step)[2:])
 
 
-def _collecting(cx: Context, body: GraphProto, carried: list[Any], limit: Dim | None) -> Any:
+def _collecting(cx: Context, body: GraphProto, carried: Values, limit: Dim | None) -> Values:
     """Stacked values with a condition: written into buffers of all steps, of which the filled part is kept.
 
     Where the trip count `limit` is not known, a run that would take more steps than there may be ends with an error.
@@ -200,15 +205,15 @@ def _collecting(cx: Context, body: GraphProto, carried: list[Any], limit: Dim | 
     buffers = [full((bound, *t.shape), 0, t.dtype) for t in kinds]
     count = len(carried)
 
-    def wanted(i: Any, flag: Any) -> Any:
+    def wanted(i: _mlir.Value, flag: _mlir.Value) -> _mlir.Value:
         return xt.and_(xt.compare(i, most, direction="lt"), flag)
 
-    def goes_on(i: Any, flag: Any, *state: Any) -> Any:
+    def goes_on(i: _mlir.Value, flag: _mlir.Value, *state: _mlir.Value) -> _mlir.Value:
         if limit is not None:
             return wanted(i, flag)
         return xt.and_(wanted(i, flag), xt.compare(i, xt.dim(value=bound), direction="lt"))
 
-    def step(i: Any, flag: Any, *state: Any) -> list[Any]:
+    def step(i: _mlir.Value, flag: _mlir.Value, *state: _mlir.Value) -> list[_mlir.Value]:
         out = _run(cx, body, [i, flag, *state[:count]])
         rows = [_write(b, y, i) for b, y in zip(state[count:], out[1 + count:], strict=True)]
         kept = _keeps_types(state[:count], out[1:1 + count])
@@ -225,12 +230,12 @@ def _collecting(cx: Context, body: GraphProto, carried: list[Any], limit: Dim | 
     return (*last, *kept)
 
 
-def _write(buffer: Any, y: Any, i: Any) -> Any:
+def _write(buffer: _mlir.Value, y: _mlir.Value, i: _mlir.Value) -> _mlir.Value:
     zeros = [xt.scalar(0, "i64")] * len(xt.shape_of(y))
     return xt.dynamic_update_slice(buffer, unsqueeze(y, [0]), i, *zeros)
 
 
-def _stacked_types(cx: Context, body: GraphProto, carried: list[Any]) -> list[Any]:
+def _stacked_types(cx: Context, body: GraphProto, carried: Values) -> list[xt.TensorType]:
     """The types of the body's stacked values, from a trial import that is thrown away."""
     module = ir.Module.create()
     with ir.InsertionPoint(module.body):
@@ -243,8 +248,8 @@ def _stacked_types(cx: Context, body: GraphProto, carried: list[Any]) -> list[An
     return kinds
 
 
-def _scan_step(cx: Context, body: GraphProto, states: int) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
-    def step(state: Sequence[Any], slices: Sequence[Any]) -> Any:
+def _scan_step(cx: Context, body: GraphProto, states: int) -> Step:
+    def step(state: Values, slices: Values) -> tuple[Values, Values]:
         out = _run(cx, body, [*state, *slices])
         try:
             return _keeps_types(state, out[:states]), out[states:]
@@ -254,7 +259,7 @@ def _scan_step(cx: Context, body: GraphProto, states: int) -> Callable[[Sequence
 
 
 @onnx_op("Scan", since=9)
-def scan(cx: Context) -> Any:
+def scan(cx: Context) -> Values:
     """states..., scans... = Scan(initial states..., scanned...; body, num_scan_inputs, axes and directions)."""
     body = cx.attr("body")
     scanned = cx.attr("num_scan_inputs")
@@ -271,7 +276,7 @@ def scan(cx: Context) -> Any:
 
 
 @onnx_op("Scan", since=8)
-def scan_batched(cx: Context) -> Any:
+def scan_batched(cx: Context) -> Values:
     """Opset 8: dim 0 of every operand is the batch, dim 1 of scanned values the sequence; the batch is unrolled."""
     if cx.has(0):
         cx.fail("sequence_lens is not supported; convert the model to opset 9 or later")
@@ -284,13 +289,13 @@ def scan_batched(cx: Context) -> Any:
     return tuple(xt.concatenate(*[unsqueeze(v, [0]) for v in column], axis=0) for column in zip(*rows, strict=True))
 
 
-def _scan_row(cx: Context, body: GraphProto, b: int, states: int, scanned: int) -> Sequence[Any]:
-    def row(i: int) -> Any:
+def _scan_row(cx: Context, body: GraphProto, b: int, states: int, scanned: int) -> Values:
+    def row(i: int) -> _mlir.Value:
         shape = cx.shape(i)
         part = xt.slice(cx[i], starts=(b, *[0] * (len(shape) - 1)), limits=(b + 1, *shape[1:]))
         return xt.reshape(part, shape=shape[1:])
 
     values = [row(i) for i in range(1, len(cx))]
-    results: Sequence[Any] = xt.scan(values[:states], values[states:], _scan_step(cx, body, states),
+    results: Values = xt.scan(values[:states], values[states:], _scan_step(cx, body, states),
                                      reverse=cx.attr("directions", [0] * scanned))
     return results

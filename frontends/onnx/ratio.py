@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from xcc import symbolic
 from xcc.bounds import Undecided
 from xcc.symbolic import Dim, Expr
 
-__all__ = ["Ratio", "add", "exact", "is_negative", "multiply", "negate", "parts", "ratio", "whole"]
+__all__ = ["Number", "Ratio", "add", "exact", "is_negative", "multiply", "negate", "parts", "ratio", "whole"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,10 @@ class Ratio:
     bottom: Dim
 
 
-def exact(x: Any) -> Any:
+Number = Dim | float | Fraction | Ratio
+
+
+def exact(x: Number) -> Dim | Fraction | Ratio:
     """Floats as fractions: 0.7, and the f32 nearest to it, are 7/10. Undecided for those near to no small fraction."""
     if isinstance(x, float):
         f = Fraction(x)
@@ -35,7 +37,7 @@ def exact(x: Any) -> Any:
     return x
 
 
-def multiply(a: Any, b: Any) -> Any:
+def multiply(a: Number, b: Number) -> Number:
     a, b = exact(a), exact(b)
     if isinstance(a, Expr | int) and isinstance(b, Expr | int):
         return a * b
@@ -43,12 +45,12 @@ def multiply(a: Any, b: Any) -> Any:
     return ratio(ta * tb, ba * bb)
 
 
-def ratio(top: Dim, bottom: Dim) -> Any:
+def ratio(top: Dim, bottom: Dim) -> Dim | Ratio:
     """top / bottom: a dim where it is one."""
     return symbolic.floordiv(top, bottom) if symbolic.mod(top, bottom) == 0 else Ratio(top, bottom)
 
 
-def add(a: Any, b: Any) -> Any:
+def add(a: Number, b: Number) -> Number:
     a, b = exact(a), exact(b)
     if isinstance(a, Expr | int) and isinstance(b, Expr | int):
         return a + b
@@ -56,11 +58,13 @@ def add(a: Any, b: Any) -> Any:
     return ratio(ta * bb + tb * ba, ba * bb)
 
 
-def parts(x: int | Expr) -> tuple[Dim, Dim]:
+def parts(x: Number) -> tuple[Dim, Dim]:
     """Numerator and denominator."""
     if isinstance(x, Ratio):
         return x.top, x.bottom
-    return (x.numerator, x.denominator) if isinstance(x, Fraction) else (x, 1)
+    if isinstance(x, Fraction):
+        return x.numerator, x.denominator
+    return whole(x), 1
 
 
 def is_negative(a: Dim) -> Dim:
@@ -68,12 +72,12 @@ def is_negative(a: Dim) -> Dim:
     return symbolic.dim_min(1, symbolic.dim_max(a * -1, 0))
 
 
-def negate(a: Any) -> Any:
+def negate(a: Number) -> Dim | Ratio:
     top, bottom = parts(exact(a))
     return top * -1 if bottom == 1 else Ratio(top * -1, bottom)
 
 
-def whole(x: Any) -> Dim:
+def whole(x: Number) -> Dim:
     """A dim; Undecided for any other number."""
     x = exact(x)
     if isinstance(x, Expr | int):

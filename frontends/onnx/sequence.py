@@ -6,13 +6,11 @@ a sequence are unrolled (:mod:`control`).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from xcc import symbolic
+from xcc import _mlir, symbolic
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Absent, Context, Tensor, TensorList
+from xcc.frontends.onnx.context import Absent, Context, Tensor, TensorList, Value
 from xcc.frontends.onnx.element_types import from_onnx
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import slice_axis, squeeze, unsqueeze
@@ -35,17 +33,17 @@ def _position(cx: Context, i: int, length: int, default: int) -> int:
 
 
 @onnx_op("SequenceEmpty", since=11)
-def sequence_empty(cx: Context) -> Any:
+def sequence_empty(cx: Context) -> TensorList:
     return TensorList((), from_onnx(cx.attr("dtype", 1)))
 
 
 @onnx_op("SequenceConstruct", since=11)
-def sequence_construct(cx: Context) -> Any:
+def sequence_construct(cx: Context) -> TensorList:
     return TensorList(tuple(cx.tensor(i) for i in range(len(cx))), cx.dtype(0))
 
 
 @onnx_op("SequenceInsert", since=11)
-def sequence_insert(cx: Context) -> Any:
+def sequence_insert(cx: Context) -> TensorList:
     """output = SequenceInsert(input, tensor, position?): at the end without a position."""
     old = _elements(cx)
     last = not cx.has(2) or int(cx.const_or(2, 0)) == len(old)
@@ -54,25 +52,25 @@ def sequence_insert(cx: Context) -> Any:
 
 
 @onnx_op("SequenceErase", since=11)
-def sequence_erase(cx: Context) -> Any:
+def sequence_erase(cx: Context) -> TensorList:
     old = _elements(cx)
     at = _position(cx, 1, len(old), -1)
     return TensorList((*old[:at], *old[at + 1:]), cx.inputs[0].dtype)  # type: ignore[union-attr]
 
 
 @onnx_op("SequenceAt", since=11)
-def sequence_at(cx: Context) -> Any:
+def sequence_at(cx: Context) -> Tensor:
     elements = _elements(cx)
     return elements[_position(cx, 1, len(elements), 0)]
 
 
 @onnx_op("SequenceLength", since=11)
-def sequence_length(cx: Context) -> Any:
+def sequence_length(cx: Context) -> Tensor:
     return cx.known(np.array(len(_elements(cx)), np.int64))
 
 
 @onnx_op("SplitToSequence", since=11)
-def split_to_sequence(cx: Context) -> Any:
+def split_to_sequence(cx: Context) -> TensorList:
     """output = SplitToSequence(input, split?; axis, keepdims): parts of one size, of the sizes given, or of 1."""
     axis, size = cx.axis(), cx.shape(0)[cx.axis()]
     given = cx.const(1) if cx.has(1) else None
@@ -87,7 +85,7 @@ def split_to_sequence(cx: Context) -> Any:
         sizes = [min(step, size - at) for at in range(0, size, step)]
     if not isinstance(sum(sizes) - size, symbolic.Expr) and sum(sizes) != size:
         cx.misfit(f"parts of {', '.join(map(str, sizes))} are not the {size} elements of dim {axis}")
-    parts, at = [], 0  # type: list[Any], Dim
+    parts, at = [], 0  # type: list[_mlir.Value], Dim
     for n in sizes:
         parts.append(slice_axis(cx[0], axis, at, at + n))
         at = at + n
@@ -97,7 +95,7 @@ def split_to_sequence(cx: Context) -> Any:
 
 
 @onnx_op("ConcatFromSequence", since=11)
-def concat_from_sequence(cx: Context) -> Any:
+def concat_from_sequence(cx: Context) -> _mlir.Value:
     """concat_result = ConcatFromSequence(input_sequence; axis, new_axis)."""
     elements = _elements(cx)
     if not elements:
@@ -109,7 +107,7 @@ def concat_from_sequence(cx: Context) -> Any:
 
 
 @onnx_op("SequenceMap", since=17)
-def sequence_map(cx: Context) -> Any:
+def sequence_map(cx: Context) -> tuple[TensorList, ...]:
     """out_sequences... = SequenceMap(input_sequence, additional_inputs...; body), an element at a time."""
     rows = []
     for n in range(len(_elements(cx))):
@@ -121,13 +119,13 @@ def sequence_map(cx: Context) -> Any:
 
 
 @onnx_op("Optional", since=15)
-def optional(cx: Context) -> Any:
+def optional(cx: Context) -> Value | None:
     """output = Optional(input?): holds what it is given, or nothing."""
     return cx.inputs[0] if cx.has(0) else Absent()
 
 
 @onnx_op("OptionalGetElement", since=15)
-def optional_get_element(cx: Context) -> Any:
+def optional_get_element(cx: Context) -> Value:
     value = cx.inputs[0]
     if value is None or isinstance(value, Absent):
         cx.misfit("the optional value holds nothing")
@@ -135,6 +133,6 @@ def optional_get_element(cx: Context) -> Any:
 
 
 @onnx_op("OptionalHasElement", since=15)
-def optional_has_element(cx: Context) -> Any:
+def optional_has_element(cx: Context) -> Tensor:
     """output = OptionalHasElement(input?): known at import, as inputs of the model are always given."""
     return cx.known(np.array(cx.has(0) and not isinstance(cx.inputs[0], Absent)))

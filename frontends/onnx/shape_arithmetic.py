@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc.bounds import EXACT, Undecided, interval, sign
+from xcc.bounds import EXACT, Bounds, Undecided, interval, sign
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Array, Context
 from xcc.frontends.onnx.element_types import from_onnx, is_floating
 from xcc.frontends.onnx.ratio import (
+    Number,
     Ratio,
     add,
     exact,
@@ -45,7 +46,7 @@ def _elementwise(function: Callable[..., Any]) -> Rule:
 def _divide(cx: Context, xs: list[Array]) -> Array:
     floating = is_floating(cx.dtype(0))
 
-    def divide(a: Any, b: Any) -> Any:
+    def divide(a: Number, b: Number) -> Number:
         a, b = exact(a), exact(b)
         if not floating:
             return quotient(cx, whole(a), whole(b))
@@ -85,8 +86,8 @@ def _not_zero(cx: Context, b: Dim) -> None:
         xt.require(symbolic.is_equal(b, 0), 0, message)
 
 
-def _round(up: bool) -> Callable[[Any], Any]:
-    def rounded(a: Any) -> Any:
+def _round(up: bool) -> Callable[[Number], Number]:
+    def rounded(a: Number) -> Number:
         top, bottom = parts(exact(a))
         return symbolic.ceildiv(top, bottom) if up else symbolic.floordiv(top, bottom)
 
@@ -106,7 +107,7 @@ def _cast(cx: Context, xs: list[Array]) -> Array:
 
 def _compare(direction: str) -> Rule:
     def apply(cx: Context, xs: list[Array]) -> Array:
-        def decide(a: Any, b: Any) -> bool | Dim:
+        def decide(a: Number, b: Number) -> bool | Dim:
             difference = add(a, negate(b))
             try:
                 return _decide(direction, difference, cx.graph.model.known)
@@ -118,14 +119,14 @@ def _compare(direction: str) -> Rule:
     return apply
 
 
-def _decide(direction: str, difference: Any, bounds: Any) -> bool:
+def _decide(direction: str, difference: Number, bounds: Bounds) -> bool:
     """Whether ``a <direction> b`` for ``difference = a - b``."""
     if isinstance(difference, Ratio):
         difference = difference.top
     if isinstance(difference, int | Fraction):
         s, strict = (difference > 0) - (difference < 0), True
     else:
-        s = sign(bounds, difference)
+        s = sign(bounds, whole(difference))
         strict = abs(s) == 2
         s = (s > 0) - (s < 0)
     if direction == "eq" and strict:
@@ -150,7 +151,7 @@ _HOLDS: dict[str, Callable[[Dim], Dim]] = {
 def _where(cx: Context, xs: list[Array]) -> Array:
     known = cx.graph.model.known
 
-    def pick(c: Any, a: Any, b: Any) -> Any:
+    def pick(c: Dim, a: Number, b: Number) -> Number:
         if isinstance(c, bool | np.bool_ | int):
             return a if c else b
         if not isinstance(c, Expr):
@@ -169,19 +170,19 @@ def _within(d: Dim, low: float, high: float) -> Dim:
     return symbolic.dim_min(d, int(high)) if abs(high) < EXACT else d
 
 
-def _not(a: Any) -> Any:
+def _not(a: Dim) -> Dim:
     return 1 - a if isinstance(a, Expr) else not a
 
 
-def _and(a: Any, b: Any) -> Any:
+def _and(a: Dim, b: Dim) -> Dim:
     return a * b if isinstance(a, Expr) or isinstance(b, Expr) else bool(a and b)
 
 
-def _or(a: Any, b: Any) -> Any:
+def _or(a: Dim, b: Dim) -> Dim:
     return _not(_and(_not(a), _not(b)))
 
 
-def _extreme(function: Callable[[Any, Any], Any]) -> Rule:
+def _extreme(function: Callable[[Dim, Dim], Dim]) -> Rule:
     def apply(cx: Context, xs: list[Array]) -> Array:
         out = xs[0]
         for x in xs[1:]:
@@ -192,7 +193,7 @@ def _extreme(function: Callable[[Any, Any], Any]) -> Rule:
 
 
 def _mod(cx: Context, xs: list[Array]) -> Array:
-    def divided(a: Any, b: Any) -> Dim:
+    def divided(a: Number, b: Number) -> Dim:
         a, b = whole(a), whole(b)
         if cx.attr("fmod", 0):
             return a - quotient(cx, a, b) * b
@@ -213,7 +214,7 @@ def _clip(cx: Context, xs: list[Array]) -> Array:
 
 
 def _abs(cx: Context, xs: list[Array]) -> Array:
-    def positive(a: Any) -> Any:
+    def positive(a: Number) -> Number:
         top, bottom = parts(exact(a))
         known = interval(cx.graph.model.known, top)[0] >= 0
         return ratio(top if known else symbolic.dim_max(top, top * -1), bottom)
@@ -224,7 +225,7 @@ def _abs(cx: Context, xs: list[Array]) -> Array:
 
 def _sign(cx: Context, xs: list[Array]) -> Array:
     """-1, 0 or 1; with the floor of what Abs gives it is how PyTorch's exporter rounds quotients towards 0."""
-    def signed(a: Any) -> Dim:
+    def signed(a: Number) -> Dim:
         top = parts(exact(a))[0]
         low, high = interval(cx.graph.model.known, top)
         return 1 if low > 0 else -1 if high < 0 else symbolic.dim_max(symbolic.dim_min(top, 1), -1)

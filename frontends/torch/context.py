@@ -18,7 +18,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType, numpy_dtype
 from xcc.frontends.shared.helpers import convert, dim_scalar, element
 from xcc.frontends.torch.draw_state import words_of
-from xcc.frontends.torch.graph import DType, Node, Ref, Size, TensorSpec
+from xcc.frontends.torch.graph import Node, Ref, Size, TensorSpec
 from xcc.frontends.torch.promotion import result_type
 from xcc.symbolic import Dim, Expr
 
@@ -129,11 +129,6 @@ class Context:
             self.fail(f"'{name}' is {[str(d) for d in sizes]}, but must be numbers")
         out = tuple(int(d) for d in sizes)  # type: ignore[arg-type]
         return out * count if len(out) == 1 and count else out
-
-    def dtype_argument(self, name: str = "dtype") -> str | None:
-        """The element type that the argument names, None where it is left out."""
-        value = self.args.get(name)
-        return value.name if isinstance(value, DType) else None
 
     def out(self, result: int = 0) -> TensorType:
         """What torch says of a result."""

@@ -27,10 +27,11 @@ def foreach_decompositions() -> dict[Any, Callable[..., list[Any]]]:
     """Every such op that gives new tensors, for torch's tables of decompositions."""
     out = {}
     for full in torch._C._dispatch_get_all_op_names():
+        if not full.startswith("aten::_foreach_"):
+            continue
         name, _, overload = full.removeprefix("aten::_foreach_").partition(".")
         plain = _OWN.get(name) or getattr(torch.ops.aten, name, None)
-        if not full.startswith("aten::_foreach_") or name.endswith("_") or plain is None \
-                or overload.endswith("out") or f"{name}.{overload}" in _BY_VALUE:
+        if name.endswith("_") or plain is None or overload.endswith("out") or f"{name}.{overload}" in _BY_VALUE:
             continue
         op = getattr(getattr(torch.ops.aten, f"_foreach_{name}"), overload or "default")
         out[op] = _each(op, plain)

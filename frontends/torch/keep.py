@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -76,8 +77,9 @@ def _new_zeros_with_same_feature_meta(x: Tensor, other: Tensor, *, self_num_batc
     return x.new_zeros((*x.shape[:self_num_batch_dims], *other.shape))
 
 
+@cache
 def aot_decompositions() -> dict[Any, Any]:
-    """The table for AOTAutograd: core ATen's without what is kept.
+    """The table for AOTAutograd: core ATen's without what is kept. To make it takes as long as to trace a small graph.
 
     Behind the dispatcher composite ops are gone already: linear came apart into transpose and product.
     """

@@ -47,6 +47,7 @@ ARITHMETIC = ("arith.addf", "arith.mulf", "arith.subf", "arith.negf", "arith.sel
               "vector.transpose")
 # what a relative error passes; an absolute one may grow in a division or a sum of many
 RELATIVE = (*ARITHMETIC, "arith.divf", "vector.multi_reduction", "vector.extract", "vector.from_elements")
+KINDS = ("arith.divf", "math.erf", "math.exp", "math.exp2", "math.tanh")
 SUMS = ("#vector.kind<add>", "#vector.kind<maximumf>", "#vector.kind<minimumf>")
 
 
@@ -55,6 +56,8 @@ class NarrowMath(Pass):
     """Writes exp, erf, tanh, gelu and 1 / x of f32 shorter where all that uses them ends in a 16-bit type."""
 
     def run(self, module: Module, ctx: PassContext) -> None:
+        if not ops_where(module, lambda op: op.name in KINDS):
+            return
         for op, _ in _narrow(module, "math.erf", ARITHMETIC):
             if not _gelu(op):
                 replace_in_f32(op, _erf)

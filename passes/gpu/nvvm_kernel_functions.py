@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from xcc._mlir import Module, Operation
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.walk import ops_where
 
 
 def nvvm_kernels(module: Module) -> list[Operation]:
     """The functions of `module` that are kernels, as llvm.func."""
-    return ops_where(module, lambda op: op.name == "llvm.func" and "nvvm.kernel" in op.attributes)
+    outer = [op.operation for op in module.body]
+    inner = [op.operation for m in outer if m.name == "gpu.module" for op in m.regions[0].blocks[0].operations]
+    return [op for op in (*outer, *inner) if op.name == "llvm.func" and "nvvm.kernel" in op.attributes]
 
 
 @register_pass

@@ -193,9 +193,9 @@ def _permuted(values: Sequence[int]) -> tuple[int, ...]:
     return tuple(values[d] for d in to_last(len(values)))
 
 
-def _each_dim(*names: str) -> Callable[[_Layouts, Any], Any]:
+def _each_dim(*names: str) -> Callable[[_Layouts, Operation], Value | None]:
     """A rule for ops of one operand whose attributes `names` have an entry a dim."""
-    def rule(s: _Layouts, op: Operation) -> Any:
+    def rule(s: _Layouts, op: Operation) -> Value | None:
         if op.operands[0] not in s.last:
             return None
         a = xt.attrs_of(op)
@@ -203,7 +203,7 @@ def _each_dim(*names: str) -> Callable[[_Layouts, Any], Any]:
     return rule
 
 
-def _reduce(s: _Layouts, op: Operation) -> Any:
+def _reduce(s: _Layouts, op: Operation) -> Value | None:
     x = op.operands[0]
     if x not in s.last:
         return None
@@ -217,7 +217,7 @@ def _reduce(s: _Layouts, op: Operation) -> Any:
     return None
 
 
-def _concatenate(s: _Layouts, op: Operation) -> Any:
+def _concatenate(s: _Layouts, op: Operation) -> Value | None:
     rank = xt.TensorType.of(op.results[0]).rank
     if sum(v in s.last for v in op.operands) * 2 <= len(op.operands):
         return None
@@ -225,7 +225,7 @@ def _concatenate(s: _Layouts, op: Operation) -> Any:
     return rebuilt(op, [s.wanted(v) for v in op.operands], axis=axis)
 
 
-def _resize(s: _Layouts, op: Operation) -> Any:
+def _resize(s: _Layouts, op: Operation) -> Value | None:
     if op.operands[0] not in s.last:
         return None
     a = xt.attrs_of(op)
@@ -234,7 +234,7 @@ def _resize(s: _Layouts, op: Operation) -> Any:
     return rebuilt(op, [s.last[op.operands[0]]], shape=_permuted(a.shape), scales=_permuted(a.scales), roi=roi)
 
 
-_RULES: dict[str, Callable[[_Layouts, Any], Any]] = {
+_RULES: dict[str, Callable[[_Layouts, Operation], Value | None]] = {
     "concatenate": _concatenate, "convolution": _convolution, "pad": _each_dim("low", "high", "interior"),
     "reduce": _reduce, "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"), "resize": _resize,
     "slice": _each_dim("starts", "limits", "strides")}

@@ -21,6 +21,7 @@ After::
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -81,9 +82,9 @@ class _Converter:
         self.narrow, self.weights, self.function = narrow, weights, function
         self.f32 = ir.F32Type.get()
         self.types = {"f32": self.f32, narrow: ir.Type.parse(narrow)}
-        self.forms: dict[Any, dict[str, Any]] = {}
-        self.wide: set[Any] = set()
-        self.kept: set[Any] = set()     # wide ops that change what an argument holds, in its own type
+        self.forms: dict[Value, dict[str, Value]] = {}
+        self.wide: set[Operation] = set()
+        self.kept: set[Operation] = set()     # wide ops that change what an argument holds, in its own type
 
     def run(self) -> None:
         ops = list(self._ops(self.function.operation))
@@ -100,7 +101,7 @@ class _Converter:
                 if not isinstance(v.owner, ir.Block) and name_of(v.owner.operation) == "weight":
                     op.operands[n] = self._form(v, self.narrow)
 
-    def _ops(self, root: Operation) -> Any:
+    def _ops(self, root: Operation) -> Iterator[Operation]:
         for region in root.regions:
             for block in region.blocks:
                 for op in list(block.operations):

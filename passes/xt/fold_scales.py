@@ -11,7 +11,6 @@ computed what depends on weights alone. A filter that is decoded from narrow num
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from xcc._mlir import Module, Operation, Region, Value, ir, owner_op
 from xcc.dialects import xt
@@ -107,7 +106,7 @@ def _distribute(op: Operation, rest: tuple[Value, Value], factor: Value) -> list
     return [owner_op(scaled), owner_op(result)]
 
 
-def _scale_filter(op: Operation, contraction: Operation, factor: Value) -> list[Any]:
+def _scale_filter(op: Operation, contraction: Operation, factor: Value) -> list[Operation]:
     """mul(contraction(x, w), factor) as contraction(x, w * factor)."""
     rank = xt.TensorType.of(op.results[0]).rank
     x, w = contraction.operands
@@ -139,4 +138,4 @@ def _is_float(op: Operation) -> bool:
     return xt.is_float(xt.TensorType.of(op.results[0]).dtype)
 
 
-_RULES: dict[str, Callable[[Any], list[Any]]] = {"add": _add, "mul": _mul}
+_RULES: dict[str, Callable[[Operation], list[Operation]]] = {"add": _add, "mul": _mul}

@@ -16,8 +16,7 @@ with %c = %b - %zx * (sum of %w), which `xt-fold` computes. Everything is found 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.match import NoMatch, apply, array_of, dims_of, dtype_of, no_match, through
+from xcc.passes.xt.graph.match import NoMatch, Pattern, apply, array_of, dims_of, dtype_of, no_match, through
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, walk_ops
 from xcc.passes.xt.products.product_sides import MANY_ROWS
@@ -44,12 +43,10 @@ from xcc.passes.xt.quant.quantised import (
     with_sign,
 )
 from xcc.passes.xt.quant.quantised_moves import QuantisedMoves
-from xcc.symbolic import Dim
+from xcc.symbolic import Dim, product
 from xcc.weights import WeightStore
 
 GROUP = 4       # bytes whose products a lane of i32 sums
-
-Pattern = Callable[[Any], Any]
 
 
 @register_pass
@@ -115,7 +112,7 @@ class _Rules(QuantisedMoves):
         if left is not None:
             window = dims_of(w.values)[1:]
             ones = xt.constant(np.ones((a.groups, *window)), dtype_of(w.values))
-            sums = self._less_zeros(xt.convolution(image, ones, **rest), x, math.prod(window))
+            sums = self._less_zeros(xt.convolution(image, ones, **rest), x, product(window))
             if a.groups > 1:
                 n, outputs, *space = dims_of(total)
                 sums = xt.broadcast(xt.reshape(sums, shape=(n, a.groups, 1, *space)),
@@ -152,7 +149,7 @@ class _Rules(QuantisedMoves):
         sums = (*right[:batch], *(1,) * (len(dims_of(total)) - batch - 1), right[channel]) if batch else None
         return self._finished(op, total, x, w, a.rhs_contract, (right[channel],), sums)
 
-    def _less_zeros(self, sums: Any, x: Quantised, terms: Any) -> Any:
+    def _less_zeros(self, sums: Value, x: Quantised, terms: Dim) -> Value:
         """Sums of `terms` bytes of x less as many zero points."""
         if x.zero is None:
             return sums
@@ -209,7 +206,7 @@ class _Rules(QuantisedMoves):
 
     def _finished(self, op: Operation, total: Value, x: Quantised, w: Quantised, axes: tuple[int, ...],
                   shape: Sequence[Dim],
-                  sums_shape: Any = None) -> Value:
+                  sums_shape: Sequence[Dim] | None = None) -> Value:
         """total - zero * (sums of w), with an integer bias behind the op, times the scales.
 
         shape: of a vector of the channels, as it broadcasts to the result; `sums_shape`: of sums of w, where another.

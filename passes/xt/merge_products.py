@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value, owner_op
@@ -51,7 +50,7 @@ class _Part:
     the readers see. free: they can all read a slice of it."""
 
     product: Operation
-    bias: Any
+    bias: Value | None
     rounded: str
     value: Value
     columns: int
@@ -63,7 +62,7 @@ class MergeProducts(Pass):
     """Joins the matrix products of one value with several weights, where their readers take slices."""
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        found: dict[Any, list[_Part]] = {}
+        found: dict[tuple[object, ...], list[_Part]] = {}
         for op in walk_ops(module):
             part = _part(op) if name_of(op) == "dot_general" else None
             if part is not None:
@@ -130,7 +129,7 @@ def _columns_of_waves(rows: int, columns: int, cores: int) -> float:
                for width, dearer in WIDTHS.items())
 
 
-def _widened(value: Value) -> Any:
+def _widened(value: Value) -> Value | None:
     """The weight or constant that `value` is a conversion of, else None."""
     op = producer(value, "convert")
     return op.operands[0] if op is not None and is_stored(op.operands[0]) else None

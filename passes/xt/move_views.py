@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Module, Operation, Value
@@ -40,7 +39,7 @@ class MoveViews(Pass):
     in_place: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        rules: dict[str, list[Callable[[Any], Any]]] = {
+        rules: dict[str, list[Callable[[Operation], Value | None]]] = {
             "dot_general": [partial(_product_of_merged_rows, saved=self.in_place), _product_of_turned_rows],
             "slice": [_slice_of_transpose],
             "transpose": [_transpose_of_merged],

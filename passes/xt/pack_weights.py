@@ -14,6 +14,7 @@ import numpy as np
 
 from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
+from xcc.dialects.xt.numeric import Array
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
 from xcc.passes.xt.graph.match import only_user
@@ -84,7 +85,7 @@ class _Packer:
             return self.computed(op) if name_of(op) == "dot_general" else self.filter(op)
         return self.product(op) if name_of(op) == "dot_general" else self.convolution(op)
 
-    def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Any], Any]) -> Value:
+    def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Array], Array]) -> Value:
         """The weight operand of `op` rearranged; one entry for all who want it so."""
         source, store = op.operands[1], self.weights
         name = xt.attrs_of(owner_op(source)).name
@@ -167,7 +168,7 @@ class _Packer:
         later, turned = turned_later(op, self.chip, self.width)
         return turned if later else by_rows(op)
 
-    def grouped(self, op: Operation) -> Any:
+    def grouped(self, op: Operation) -> Value | None:
         """A product of computed values: the left one split, the right one transposed, so that groups lie together.
 
         Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N] in any order; after: the same with

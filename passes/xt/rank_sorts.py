@@ -12,9 +12,8 @@ rows are fewer than MOST and the rows too few to fill the chip.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from xcc._mlir import Module, Operation
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import name_of, rewrite
@@ -54,7 +53,7 @@ def _pays(op: Operation, cores: int) -> bool:
     return size > SHORTEST and compared < min(MOST, steps * cores * WORK)
 
 
-def _ranked(op: Operation) -> list[Any]:
+def _ranked(op: Operation) -> list[Value]:
     """Values and indices."""
     a, x = xt.attrs_of(op), op.operands[0]
     descending = a.descending if name_of(op) == "sort" else a.largest
@@ -80,7 +79,7 @@ def _ranked(op: Operation) -> list[Any]:
     return [xt.transpose(values, perm=back), xt.transpose(index, perm=back)]
 
 
-def _before(a: Any, b: Any, descending: bool) -> Any:
+def _before(a: Value, b: Value, descending: bool) -> Value:
     """Whether a comes before b in the order of numbers with NaN as the largest."""
     less = xt.compare(a, b, direction="gt" if descending else "lt")
     if not xt.is_float(xt.TensorType.of(a).dtype):
@@ -89,7 +88,7 @@ def _before(a: Any, b: Any, descending: bool) -> Any:
     return OR(less, AND(xt.is_nan(first), xt.compare(last, last, direction="eq")))
 
 
-def _same(a: Any, b: Any) -> Any:
+def _same(a: Value, b: Value) -> Value:
     same = xt.compare(a, b, direction="eq")
     if not xt.is_float(xt.TensorType.of(a).dtype):
         return same

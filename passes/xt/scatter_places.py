@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -114,7 +113,7 @@ def _combining(value: Value) -> Operation | None:
     return made if made is not None and len(users_of(value)) == 1 else None
 
 
-def _number_of(value: Value) -> Any:
+def _number_of(value: Value) -> float | None:
     """The number that all elements of `value` have, or None."""
     while (made := producer(value)) is not None and name_of(made) in ("broadcast", "reshape"):
         value = made.operands[0]

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xcc._mlir import Module, Operation, Value, ir, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW
+from xcc.dialects.xt.reading import Attrs
 from xcc.dialects.xt.reduce import neutral
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import dtype_of
@@ -59,7 +59,7 @@ def _fits(op: Operation) -> bool:
 class _Windows:
     """A reduce_window's attributes, the axes that it walks, and the dim that vectors lie along."""
 
-    a: Any
+    a: Attrs
     axes: tuple[int, ...]
     lanes: int
     step: int       # what it costs to combine two elements

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import Module, Value, ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import MESH, mesh_attribute
@@ -145,7 +145,7 @@ class _Axis:
         holds = caches(self.main) or xt.initial_weights(self.main)
         return 1 if holds else divisors(first, 2 * self.mover.ranks)[-1]
 
-    def _take(self, main: Any) -> None:
+    def _take(self, main: Operation) -> None:
         """`main`, of another module, is from now on the module's."""
         self.main.erase()
         self.module.body.append(main.detach_from_parent())

@@ -22,6 +22,7 @@ from xcc.passes.xt.graph.match import NoMatch, no_match
 from xcc.passes.xt.graph.rewrite import at, name_of, producer, replace, walk_ops
 from xcc.passes.xt.products.panels import pack_columns, panel_width
 from xcc.targets.base import Chip
+from xcc.weights import WeightStore
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def _chunks(s: Shape, tile: int, chip: Chip) -> Iterator[Chunks]:
 MOST_HELD = 2 << 20    # bytes of patches and products on a thread's stack
 
 
-def _tiled(op: Operation, tile: int, width: int, weights: Any) -> Value:
+def _tiled(op: Operation, tile: int, width: int, weights: WeightStore | None) -> Value:
     """The convolution `op` in tiles of `tile` x `tile` results."""
     a, (x, w) = xt.attrs_of(op), op.operands
     _, *spatial, outputs = xt.shape_of(op.results[0])

@@ -27,7 +27,7 @@ TINY = 8 * 256      # bits of a result that nobody counts: sizes, indices, numbe
 PLAIN_BITS = 16     # of an element; narrower ones are chosen for their size
 SLACK = 32          # a part of so many may be added to these, where it makes their rows as long as vectors
 
-Sources = dict[Any, TensorType]
+Sources = dict[Value, TensorType]
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,9 @@ Patterns look at dataflow alone, never at names. One that stops short says why (
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.match import apply
+from xcc.passes.xt.graph.match import Pattern, apply
 from xcc.passes.xt.graph.rewrite import erase_dead, name_of, walk_ops
 from xcc.passes.xt.recognise import recognise_activation, recognise_norm
 from xcc.passes.xt.recognise.recognise_attention import Attention, shared_heads
@@ -31,11 +28,11 @@ class XtRecognise(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         say = ctx.verbose if getattr(ctx.options, "debug_patterns", False) else None
-        small: dict[str, list[Callable[[Any], Any]]] = {}
+        small: dict[str, list[Pattern]] = {}
         for table in (recognise_norm.PATTERNS, recognise_activation.PATTERNS):
             for name, patterns in table.items():
                 small.setdefault(name, []).extend(patterns)
-        large: dict[str, list[Callable[[Any], Any]]] = {"dot_general": [Attention(ctx.weights)],
+        large: dict[str, list[Pattern]] = {"dot_general": [Attention(ctx.weights)],
                                                         "attention": [shared_heads]}
         for patterns_of in (small, large):
             for op in walk_ops(module):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -18,14 +17,16 @@ from xcc.dim_expr import Expr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import apply_rules, name_of, producer, same_type
 from xcc.passes.xt.products.clip_windows import clipped
+from xcc.symbolic import Dim
 
-RULES: dict[str, list[Callable[[Any], Any]]] = {}
+Rule = Callable[[Operation], Value | None]
+RULES: dict[str, list[Rule]] = {}
 
 
-def rule(*names: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+def rule(*names: str) -> Callable[[Rule], Rule]:
     """Registers a rule for ops: from the op to the value that replaces its result, or None."""
 
-    def register(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def register(f: Rule) -> Rule:
         for n in names:
             RULES.setdefault(n, []).append(f)
         return f
@@ -44,7 +45,7 @@ class XtSimplify(Pass):
 rule("reduce_window")(clipped)
 
 
-def splat(value: Value) -> Any:
+def splat(value: Value) -> float | None:
     """The number that all elements of a constant have, or None."""
     op = producer(value, "constant")
     if op is None or not op.attributes["value"].is_splat:
@@ -134,7 +135,7 @@ def split_dims(old: tuple[int | Expr, ...], new: tuple[int | Expr, ...]) -> list
 
 
 @rule("broadcast")
-def broadcast_of_broadcast(op: Operation) -> Any:
+def broadcast_of_broadcast(op: Operation) -> Value | None:
     """Only the last shape counts."""
     inner = producer(op.operands[0], "broadcast")
     return None if inner is None else xt.broadcast(inner.operands[0], shape=attrs_of(op).shape)
@@ -186,7 +187,7 @@ def neutral_operand(op: Operation) -> Value | None:
 
 
 @rule("mul")
-def times_zero(op: Operation) -> Any:
+def times_zero(op: Operation) -> Value | None:
     """Integer x*0 = 0 when the constant has the result's type."""
     for c in op.operands:
         if not is_float(TensorType.of(c).dtype) and splat(c) == 0 and same_type(c, op.results[0]):
@@ -272,7 +273,7 @@ def dim_arithmetic(op: Operation) -> Value | None:
     a, b = (_host_dim(v) for v in op.operands)
     if a is None or b is None:
         return None
-    makers: dict[str, Callable[[Any, Any], Any]] = {
+    makers: dict[str, Callable[[Dim, Dim], Dim]] = {
         "add": operator.add, "sub": operator.sub, "mul": operator.mul, "maximum": symbolic.dim_max,
         "minimum": symbolic.dim_min}
     both = makers[name_of(op)](a, b)

@@ -39,11 +39,6 @@ def assembly(ir_text: str, chip: Chip) -> str:
     return text
 
 
-def code_object(ir_text: str, chip: Chip) -> bytes:
-    """The linked code object of an LLVM IR module."""
-    return link_code_object(_target_machine(chip).emit_object(_optimized(ir_text, chip)))
-
-
 def code_file(text: str, chip: Chip, kind: str) -> bytes:
     """All kernels of a module of stage rocdl as one file: assembly ("asm") or a code object ("hsaco")."""
     whole = linked(_optimized(kernel_llvm_ir(part), chip) for part in nested_modules(text))
@@ -70,10 +65,10 @@ def link_code_object(relocatable: bytes) -> bytes:
 
 def emit_kernel(module: Module, chip: Chip, options: CompileOptions | None = None) -> KernelBinary:
     """The code object of one kernel at stage ``rocdl``, checked against what the launches assume."""
-    text = kernel_llvm_ir(module)
-    blob = code_object(text, chip)
+    made, machine = _optimized(kernel_llvm_ir(module), chip), _target_machine(chip)
+    blob = link_code_object(machine.emit_object(made.clone()))      # to emit a module changes it
     launches = kernel_launches(module, dynamic_shared=False)
-    listing = assembly(text, chip)
+    listing = machine.emit_assembly(made)
     infos = read_code_object(blob)
     for function, launch in zip(kernel_functions(module), launches, strict=True):
         check_kernel(function, launch, infos, blob, chip)

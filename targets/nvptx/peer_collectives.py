@@ -39,6 +39,8 @@ def collective_kernels(program: Program, chip: Chip, options: Any) -> tuple[Kern
 
     found = {(s.kind, s.combine, program.buffers[s.source].dtype)
              for s in walk(program.body) if isinstance(s, Collective)}
+    if not found:
+        return ()
     with ir.Context(), ir.Location.unknown():
         modules = [_pushed(kernel_name("all_reduce", "add", dtype), partial(_Push.sum, dtype=dtype))
                    for dtype in ("f32", "f16", "bf16") if ("all_reduce", "add", dtype) in found]

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CEILINGS = {
-    "dialects": 177, "frontends/kernel": 176, "frontends/onnx": 208, "frontends/shared": 30, "frontends/torch": 404,
-    "interpreter": 37, "passes/gpu": 116, "passes/host": 14, "passes/linalg": 57, "passes/shared": 12,
-    "passes/tile": 58, "passes/vector": 53, "passes/xt": 174, "passes/xt_to_linalg": 94, "runtime": 390,
-    "targets": 92, "tile": 115, "xcc": 176,
+    "dialects": 177, "frontends/kernel": 176, "frontends/onnx": 70, "frontends/shared": 30, "frontends/torch": 402,
+    "interpreter": 37, "passes/gpu": 116, "passes/host": 14, "passes/linalg": 56, "passes/shared": 12,
+    "passes/tile": 58, "passes/vector": 53, "passes/xt": 29, "passes/xt_to_linalg": 87, "runtime": 390,
+    "targets": 92, "tile": 115, "xcc": 133,
 }
 """Room -> the most that it may have. A lower count is to be written here, so that it stays one."""
 

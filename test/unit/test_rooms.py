@@ -57,10 +57,9 @@ def name_of(file: Path) -> str:
 
 def imported(node: ast.AST) -> Iterator[str]:
     """Names of what is imported when the module runs, in functions too; of types alone it is not."""
-    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-        children: list[ast.AST] = list(node.orelse)
-    else:
-        children = list(ast.iter_child_nodes(node))
+    types_alone = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    parts = ("orelse",) if types_alone else ("body", "orelse", "handlers", "finalbody", "cases")
+    children = [child for part in parts for child in getattr(node, part, ())]      # statements alone
     if isinstance(node, ast.ImportFrom) and node.module:
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
     elif isinstance(node, ast.Import):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from xcc.runtime.artifact import Artifact
 
 __all__ = ["Tolerance", "compare", "computed_in", "stated"]
 
@@ -37,7 +40,7 @@ class Tolerance:
         return np.asarray(self.absolute + self.share * largest + self.relative * np.where(np.isfinite(size), size, 0.0))
 
 
-def computed_in(artifact: Any) -> set[str]:
+def computed_in(artifact: Artifact) -> set[str]:
     """Float types (and "i8") that a compiled model computes in: of its buffers, and of its option precision."""
     types = {b.dtype.removeprefix("u") for b in artifact.program.buffers if b.kind != "input"}
     return (types | {str(artifact.manifest.get("options", {}).get("precision", ""))}) & set(SHARES)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from xcc._mlir import Module, ir
+from xcc._mlir import Context, Module, ir
 from xcc.diagnostics import UserError
 from xcc.driver.sources import STAGE_ATTRIBUTE
 from xcc.driver.split import join_kernels
@@ -34,7 +33,7 @@ class Dumper:
         if self.folder:
             self._write(stage, stage_text(module, stage), weights)
 
-    def kernels(self, main: str, kept: Mapping[str, Mapping[str, str]], weights: WeightStore, context: Any) -> None:
+    def kernels(self, main: str, kept: Mapping[str, Mapping[str, str]], weights: WeightStore, context: Context) -> None:
         """`kept` is kernel -> stage -> text."""
         for stage in self.stages if self.folder else ():
             texts = {name: by_stage[stage] for name, by_stage in kept.items() if stage in by_stage}

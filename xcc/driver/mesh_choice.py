@@ -19,7 +19,7 @@ from xcc.passes.base import PassContext, get_pass
 from xcc.passes.xt.sharding.micro_batches import copy_of
 from xcc.passes.xt.sizes.equal_dims import note_equal_dims
 from xcc.runtime.mesh import Mesh
-from xcc.targets.base import chip_of, get_target
+from xcc.targets.base import Chip, chip_of, get_target
 from xcc.targets.chip_spec import split_specs
 
 __all__ = ["AUTO", "choose_mesh", "table", "wants_choice"]
@@ -79,7 +79,7 @@ def table(predictions: Iterable[Prediction]) -> list[str]:
                     f"{p.weights:15} {p.collectives:11} {p.exchanged:12}" for p in predictions)]
 
 
-def _fits(p: Prediction, chip: Any) -> bool:
+def _fits(p: Prediction, chip: Chip) -> bool:
     return not chip.memory_bytes or p.weights <= FILLED * chip.memory_bytes
 
 

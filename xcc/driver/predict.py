@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from xcc._mlir import Module
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import COLLECTIVES
 from xcc.passes.base import PassContext
@@ -15,6 +15,7 @@ from xcc.passes.xt.shard import DATA, STAGES, divide
 from xcc.passes.xt.sharding.cost import Costs, costs_of
 from xcc.passes.xt.sharding.sites import Site, Sites
 from xcc.runtime.mesh import Mesh
+from xcc.targets.base import Chip
 
 __all__ = ["Prediction", "predict"]
 
@@ -38,7 +39,7 @@ class Prediction:
         return self.seconds / self.batches
 
 
-def predict(module: Any, ctx: PassContext, mesh: Mesh, shard: Sequence[str] = ()) -> Prediction:
+def predict(module: Module, ctx: PassContext, mesh: Mesh, shard: Sequence[str] = ()) -> Prediction:
     """What rank 0 of `mesh` is predicted to take; leaves its module. UserError where the model does not divide so."""
     block = main_of(module).regions[0].blocks[0]
     bounds = dim_bounds(module)
@@ -64,7 +65,7 @@ def predict(module: Any, ctx: PassContext, mesh: Mesh, shard: Sequence[str] = ()
     return Prediction(mesh, seconds, weights, len(exchanged), sum(exchanged), batches)
 
 
-def _seconds(site: Site, costs: Costs, chip: Any, mesh: Mesh) -> float:
+def _seconds(site: Site, costs: Costs, chip: Chip, mesh: Mesh) -> float:
     """Of an op as it is in a rank's module."""
     if site.view.name not in COLLECTIVES:
         return site.seconds(costs)

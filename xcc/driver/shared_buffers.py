@@ -7,7 +7,6 @@ read is at the place of a write behind it, in the same loop and of the same widt
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from xcc._mlir import Module, Operation, Value, ir
 from xcc.passes.walk import walk
@@ -42,7 +41,7 @@ def wanted_pairs(module: Module) -> Wanted | None:
     return None
 
 
-def shared_buffers(module: Any, wanted: Wanted) -> tuple[tuple[int, int], ...]:
+def shared_buffers(module: Module, wanted: Wanted) -> tuple[tuple[int, int], ...]:
     """Those of the pairs that all functions of `module`, the compiled kernel, allow."""
     functions = [op for op in walk(module.body) if op.name in ("func.func", "gpu.func")]
     return tuple((a, r) for a, r in wanted.pairs if all(_allows(f, a, wanted.inputs + r) for f in functions))
@@ -54,7 +53,7 @@ def _allows(function: Operation, source: int, target: int) -> bool:
     if not reads or not writes or {op.name for op in reads} & WRITES.keys() or {op.name for op in writes} & {*READS}:
         return False
     order = {op: n for n, op in enumerate(walk(block))}
-    places, written = _Places(), dict[Any, int]()
+    places, written = _Places(), dict[int, int]()
     for op in writes:
         place = places.of(op)
         if place in written:
@@ -63,7 +62,7 @@ def _allows(function: Operation, source: int, target: int) -> bool:
     return all(order[op] < written.get(places.of(op), -1) for op in reads)
 
 
-def _accesses(memory: Any) -> list[Any] | None:
+def _accesses(memory: Value) -> list[Operation] | None:
     """The ops that read or write a memref, through views too; None where another op uses it."""
     found = []
     for use in memory.uses:
@@ -84,10 +83,10 @@ class _Places:
     """Numbers of places: equal for accesses in one loop, of one width, whose coordinates are computed alike."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Any, int] = {}
-        self._values: dict[Any, int] = {}
+        self._numbers: dict[object, int] = {}
+        self._values: dict[Value, int] = {}
 
-    def of(self, access: Any) -> int:
+    def of(self, access: Operation) -> int:
         first = WRITES.get(access.name, 0)
         operands = list(access.operands)
         memory, moved = operands[first], operands[0] if first else access.results[0]
@@ -95,10 +94,10 @@ class _Places:
         order = str(access.attributes["permutation_map"]) if "permutation_map" in access.attributes else ""
         return self._number((_loop(access), str(moved.type), order, self._view(memory), *map(self._value, indices)))
 
-    def _number(self, what: Any) -> int:
+    def _number(self, what: object) -> int:
         return self._numbers.setdefault(what, len(self._numbers))
 
-    def _view(self, memory: Any) -> int:
+    def _view(self, memory: Value) -> int:
         """How an argument is seen."""
         owner = getattr(memory.owner, "operation", None)
         if owner is None:
@@ -110,7 +109,7 @@ class _Places:
         """The same number for values that are computed alike."""
         if value not in self._values:
             owner = getattr(value.owner, "operation", None)
-            what: Any = value
+            what: object = value
             if owner is not None and owner.name.startswith(PURE):
                 attributes = tuple(sorted((a, str(owner.attributes[a])) for a in owner.attributes))
                 what = (owner.name, list(owner.results).index(value), attributes, *map(self._value, owner.operands))
@@ -118,7 +117,7 @@ class _Places:
         return self._values[value]
 
 
-def _loop(op: Any) -> Any:
+def _loop(op: Operation) -> Operation:
     """The innermost loop around `op`, or its function."""
     while op.name not in LOOPS and not op.name.endswith(".func"):
         op = op.parent.operation

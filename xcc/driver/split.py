@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from xcc._mlir import Module, ir
+from xcc._mlir import Context, Module, ir
 from xcc.context import parse_module
 from xcc.driver.sources import STAGE_ATTRIBUTE, Source
 
@@ -47,7 +46,7 @@ def strip_kernels(module: Module) -> None:
             op.operation.erase()
 
 
-def join_kernels(main: str, kernels: Mapping[str, str], stage: str, context: Any) -> str:
+def join_kernels(main: str, kernels: Mapping[str, str], stage: str, context: Context) -> str:
     """One module: what is in `main`, and a nested ``module @name`` for each kernel."""
     whole = parse_module(main, context, "main")
     with context, ir.Location.unknown():

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import Operation, ir
+from xcc._mlir import Module, Operation, Value, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects.xt.interpret import interpret
 from xcc.dialects.xt.reading import value_symbols
 from xcc.dialects.xt.types import TensorType, numpy_dtype
 from xcc.driver.comparison import SHARES, compare, stated
 from xcc.driver.stages import of_a_user
+from xcc.passes.base import Pass
+from xcc.passes.host.placement.places import main_of
+from xcc.passes.xt.graph.rewrite import dim_bounds
+from xcc.weights import WeightStore
 
 __all__ = ["NumbersCheck"]
 
@@ -29,17 +33,17 @@ class NumbersCheck:
     kept. Integers and booleans are 0 and 1, floats normal. `precision` is the compute type that was asked for.
     """
 
-    def __init__(self, module: Any, weights: Any, precision: str = "") -> None:
+    def __init__(self, module: Module, weights: WeightStore, precision: str = "") -> None:
         self.weights = weights
         with module.context:
-            main = _main(module)
+            main = main_of(module)
             self.names = [ir.StringAttr(ir.DictAttr(a)["xt.name"]).value
                           for a in ir.ArrayAttr(main.attributes["res_attrs"])] if "res_attrs" in main.attributes else []
             self.inputs, self.outputs = self._first(module, main)
             types = {TensorType.of(v).dtype.removeprefix("u") for v in main.regions[0].blocks[0].arguments}
         self.tolerance = stated((types | {precision}) & set(SHARES))
 
-    def after(self, p: Any, module: Any) -> None:
+    def after(self, p: Pass, module: Module) -> None:
         """CompilerBug where pass `p` changed what `module` gives, a UserError where the pass is a user's."""
         with module.context:
             outputs = self._run(module, self.inputs)
@@ -51,7 +55,7 @@ class NumbersCheck:
                 kind = UserError if of_a_user(p) else CompilerBug
                 raise kind(f"pass '{p}' changed the numbers of output {line} (random inputs of shapes {sizes})")
 
-    def _first(self, module: Any, main: Any) -> tuple[list[Array], list[Array]]:
+    def _first(self, module: Module, main: Operation) -> tuple[list[Array], list[Array]]:
         """Inputs of the first sizes that the model takes, and its outputs."""
         problem = ""
         for inputs in _candidates(module, main):
@@ -62,21 +66,14 @@ class NumbersCheck:
         raise UserError(f"--verify=numbers: the model takes none of the sizes that were tried: give some with --dim "
                         f"({problem})")
 
-    def _run(self, module: Any, inputs: list[Array]) -> list[Array]:
+    def _run(self, module: Module, inputs: list[Array]) -> list[Array]:
         with np.errstate(all="ignore"):
             return interpret(module, inputs, self.weights)
 
 
-def _main(module: Any) -> Any:
-    return next(op.operation for op in module.body.operations
-                if op.operation.name == "func.func" and "xt.kernel" not in op.operation.attributes)
-
-
-def _candidates(module: Any, main: Operation) -> Iterator[list[Array]]:
+def _candidates(module: Module, main: Operation) -> Iterator[list[Array]]:
     """Random inputs, for several values of the symbols."""
-    attributes = module.operation.attributes
-    bounds = {named.name: tuple(int(v.value) for v in named.attr) for named in attributes["xt.dims"]} \
-        if "xt.dims" in attributes else {}
+    bounds = dim_bounds(module)
     arguments = list(main.regions[0].blocks[0].arguments)
     types = [TensorType.of(v) for v in arguments]
     symbols = dict.fromkeys(s for t in types for d in t.shape for s in symbolic.symbols_of(d))
@@ -89,7 +86,7 @@ def _candidates(module: Any, main: Operation) -> Iterator[list[Array]]:
         yield _inputs(arguments, types, env)
 
 
-def _inputs(arguments: list[Any], types: list[TensorType], env: Mapping[str, int]) -> list[Array]:
+def _inputs(arguments: list[Value], types: list[TensorType], env: Mapping[str, int]) -> list[Array]:
     rng = np.random.default_rng(0)
     out = []
     for v, t in zip(arguments, types, strict=True):

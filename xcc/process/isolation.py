@@ -17,7 +17,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from xcc.diagnostics import EXIT_BUG, CompilerBug, UserError
 from xcc.frontends.torch.program import StoredProgram, TorchProgram
@@ -26,6 +26,9 @@ from xcc.process.child import Child
 from xcc.process.fork_guard import Steps, wait
 from xcc.process.forked import converters, prepare
 from xcc.process.worker import read_frame, write_frame
+
+if TYPE_CHECKING:
+    from xcc.passes.pipeline import Pipeline
 
 __all__ = ["Expected", "ModelJob", "can_isolate", "compile_apart", "converted_ops", "expect"]
 
@@ -84,7 +87,7 @@ def expect(target: str, frontend: str) -> None:
             nursery.send(Expected(target, frontend))
 
 
-def can_isolate(model: Any, pipeline: Any) -> tuple[str, ...] | None:
+def can_isolate(model: Any, pipeline: Pipeline | None) -> tuple[str, ...] | None:
     """The plugins that the nursery needs; None where only this process can do the work.
 
     That is so for passes whose class is in no file, and on systems without fork.
@@ -104,7 +107,7 @@ def can_isolate(model: Any, pipeline: Any) -> tuple[str, ...] | None:
         return None
 
 
-def compile_apart(model: Any, options: CompileOptions, pipeline: Any, plugins: tuple[str, ...],
+def compile_apart(model: Any, options: CompileOptions, pipeline: Pipeline | None, plugins: tuple[str, ...],
                   output: Path) -> tuple[tuple[Path, ...], dict[str, Any]]:
     """Compiles into the file `output`; returns the files of external data that were read, and facts for the cache."""
     if isinstance(model, TorchProgram):
@@ -122,8 +125,8 @@ def converted_ops(frontend: str) -> frozenset[str]:
     return frozenset(_answer(Listed(frontend))[1] if hasattr(os, "fork") else converters(frontend))
 
 
-def _sent(source: str | bytes | StoredProgram, options: CompileOptions, pipeline: Any, plugins: tuple[str, ...],
-          output: Path) -> tuple[tuple[Path, ...], dict[str, Any]]:
+def _sent(source: str | bytes | StoredProgram, options: CompileOptions, pipeline: Pipeline | None,
+          plugins: tuple[str, ...], output: Path) -> tuple[tuple[Path, ...], dict[str, Any]]:
     job = ModelJob(source, options, "" if pipeline is None else str(pipeline), plugins, str(output), os.getcwd(),
                    dict(os.environ))
     answer = _answer(job)

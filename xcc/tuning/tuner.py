@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.driver.plugins import loaded_plugins
@@ -28,10 +28,13 @@ from xcc.process import kernels
 from xcc.process.worker import KernelJob
 from xcc.runtime.executors import on_host
 from xcc.symbolic import Dim
-from xcc.targets.base import KernelBinary, chip_of, get_target
+from xcc.targets.base import Chip, KernelBinary, chip_of, get_target
 from xcc.targets.folders import part, target_names
 from xcc.tuning.tuner_bench import Bench, Measured, Subject
 from xcc.tuning.tuner_parts import tune_parts
+
+if TYPE_CHECKING:
+    from xcc._mlir import Type
 
 __all__ = ["Measured", "Subject", "tune"]
 
@@ -105,7 +108,7 @@ class _Search:
     """One tuning run: compiles ahead in `pool`, measures in `bench` until `deadline`, `share` seconds a variant."""
 
     options: CompileOptions
-    chip: Any
+    chip: Chip
     pipeline: str
     pool: ThreadPoolExecutor
     bench: Bench
@@ -165,7 +168,7 @@ class _Search:
         return self.pool.submit(_compiled, job)
 
 
-def _kernels(name: str, text: str, options: CompileOptions, chip: Any) -> Iterator[_Kernel]:
+def _kernels(name: str, text: str, options: CompileOptions, chip: Chip) -> Iterator[_Kernel]:
     """The kernels in `text` that have a schedule to choose (no loops); those that share a launch one by one."""
     from xcc._mlir import ir
     from xcc.context import new_context, parse_module
@@ -195,7 +198,7 @@ def _with_config(k: _Kernel, config: str) -> str:
     return _texts(k, lambda _kernel: [config])[0][1]
 
 
-def _variants(k: _Kernel, config: str, options: CompileOptions, chip: Any) -> list[tuple[str, str]]:
+def _variants(k: _Kernel, config: str, options: CompileOptions, chip: Chip) -> list[tuple[str, str]]:
     """(schedule, IR with it) of the neighbours of `config`."""
     from xcc._mlir import ir
     from xcc.passes.linalg.schedule.neighbours import neighbours
@@ -228,7 +231,7 @@ def _subject(function: Any, options: CompileOptions) -> Subject:
     values = dict.fromkeys(names, SYMBOL)
     block = function.regions[0].blocks[0]
 
-    def buffers(attr: str, types: list[Any]) -> tuple[tuple[tuple[int, ...], str], ...]:
+    def buffers(attr: str, types: list[Type]) -> tuple[tuple[tuple[int, ...], str], ...]:
         dims: list[tuple[Dim, ...]] = [dims_from_attr(a) for a in function.attributes[attr]]
         return tuple((tuple(symbolic.evaluate(d, values) for d in shape), str(t.element_type))
                      for shape, t in zip(dims, types, strict=True))

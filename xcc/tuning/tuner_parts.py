@@ -22,7 +22,7 @@ from xcc.options import CompileOptions
 from xcc.passes.base import PassContext
 from xcc.passes.linalg.schedule.tuning import Database
 from xcc.passes.pipeline import Pipeline, Stage
-from xcc.targets.base import chip_of, get_target
+from xcc.targets.base import Chip, chip_of, get_target
 
 __all__ = ["tune_parts"]
 
@@ -69,7 +69,7 @@ def tune_parts(model: Any, options: CompileOptions, seconds: float, note: Callab
     return found
 
 
-def _products(model: Any, options: CompileOptions, chip: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
+def _products(model: Any, options: CompileOptions, chip: Chip) -> dict[str, tuple[str, tuple[int, ...]]]:
     """For each different product that can be cut: a model of it alone, and the numbers of parts."""
     from xcc.passes.xt.graph.rewrite import name_of, walk_ops
     from xcc.passes.xt.split_contractions import product_of

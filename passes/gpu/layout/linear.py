@@ -11,6 +11,7 @@ the same algebra (Linear Layouts, arXiv 2505.23819).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -211,14 +212,14 @@ class Layout:
         lanes = self.size("lane")
         words = max(1, width * element_bytes // 4)
         group = max(1, min(lanes, banks // words))
+        offsets = [0]
+        for v in self.basis("lane"):
+            offsets += [n ^ v[0] for n in offsets]
         worst = 0
         for start in range(0, lanes, group):
-            seen: dict[int, set[int]] = {}
-            for lane in range(start, start + group):
-                first = self.at(lane=lane)[0] * element_bytes // 4
-                for w in range(first, first + words):
-                    seen.setdefault(w % banks, set()).add(w)
-            worst = max(worst, max(len(s) for s in seen.values()) - 1)
+            firsts = {n * element_bytes // 4 for n in offsets[start:start + group]}
+            seen = Counter(w % banks for w in {first + w for first in firsts for w in range(words)})
+            worst = max(worst, max(seen.values()) - 1)
         return worst
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, SupportsFloat
+from typing import SupportsFloat
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -29,7 +29,7 @@ def convert(value: Value, to: str) -> Value:
     return value if dtype(value) == to else xt.convert(value, dtype=to)
 
 
-def widened(f: Callable[..., Any], x: Value, *rest: Value | None) -> Value:
+def widened(f: Callable[..., Value], x: Value, *rest: Value | None) -> Value:
     """f on operands in f32 where x is narrower; the result in x's element type."""
     if dtype(x) not in NARROW:
         return f(x, *rest)
@@ -71,6 +71,6 @@ def drop(x: Value, axis: int) -> Value:
     return xt.reshape(x, shape=[n for d, n in enumerate(shape(x)) if d != axis % len(shape(x))])
 
 
-def column(x: Any, axis: int, rank: int) -> Any:
+def column(x: Value, axis: int, rank: int) -> Value:
     """The vector x as a tensor of `rank` with its dim at `axis`."""
     return xt.reshape(x, shape=[shape(x)[0] if d == axis % rank else 1 for d in range(rank)])

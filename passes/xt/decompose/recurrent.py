@@ -6,7 +6,6 @@ Narrow floats are operands of products and results; gates and states between the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -130,11 +129,11 @@ def run(a: Attrs, x: Value, w: Value, bias: Callable[[int], Value] | None, hidde
 def _over_time(step: Callable[..., tuple[list[Value], Value]], d: int, xs: Value, states: list[Value], seq: Dim,
                backward: bool) -> tuple[list[Value], Value]:
     if isinstance(seq, int) and 0 < seq <= UNROLL:
-        ys: list[Any] = [None] * seq
+        ys: dict[int, Value] = {}
         for t in reversed(range(seq)) if backward else range(seq):
             states, y = step(d, drop(take(xs, 0, t, t + 1), 0), xt.scalar(t, "i64"), states)
             ys[t] = xt.reshape(y, shape=(1, *shape(y)))
-        return states, xt.concatenate(*ys, axis=0)
+        return states, xt.concatenate(*(ys[t] for t in range(seq)), axis=0)
 
     def body(carried: Sequence[Value], cuts: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         new, y = step(d, cuts[0], cuts[1], carried)

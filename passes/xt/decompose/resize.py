@@ -23,7 +23,7 @@ FEW_TAPS = 4        # of linear and cubic resizes that do not shrink
 @decomposes("resize")
 def resize(a: Attrs, x: Value) -> Value | None:
     """Each dim that changes in turn. None where a region of symbolic dims is cropped (``symbolic_form``)."""
-    plan: list[tuple[int, Any, Any]] = []
+    plan: list[tuple[int, Value, Any]] = []
     wide = "f64" if dtype(x) == "f64" else "f32"
     outside = None
     for d, (size, out) in enumerate(zip(shape(x), a.shape, strict=True)):
@@ -46,7 +46,7 @@ def resize(a: Attrs, x: Value) -> Value | None:
     return y
 
 
-def _apply(a: Attrs, x: Value, plan: list[tuple[int, Any, Any]]) -> Value:
+def _apply(a: Attrs, x: Value, plan: list[tuple[int, Value, Any]]) -> Value:
     if a.mode == "nearest":
         for d, index, _ in plan:
             x = xt.gather(x, xt.reshape(index, shape=shape(index)[:1]), axis=d)
@@ -119,7 +119,7 @@ def _widest_taps(a: Attrs, size: Dim, out: Dim, wide: str) -> tuple[Value, Value
     return xt.sub(steps, xt.sub(dim_scalar(reach, wide), const(1.0, steps))), xt.minimum(xt.div(m, n), const(1.0, m))
 
 
-def _positions(a: Attrs, scale: float, n: Any, m: Any, y: Value) -> Value:
+def _positions(a: Attrs, scale: float, n: Value, m: Value, y: Value) -> Value:
     """The input coordinates of the output positions y, of n to m elements; 0 for `scale` is m / n, and so is any where
     m is one of the multiples of n that go by their sizes."""
     half, one = const(0.5, y), const(1.0, y)

@@ -35,7 +35,11 @@ def no_match(op: Operation, why: str) -> NoMatch:
     return NoMatch(f"{op.name} at {op.location}", why)
 
 
-def apply(op: Operation, patterns: Sequence[Callable[[Any], Any]], say: Callable[[str], None] | None) -> None:
+Pattern = Callable[[Operation], Value | NoMatch | None]
+"""What may take the place of an op's result, or why nothing does."""
+
+
+def apply(op: Operation, patterns: Sequence[Pattern], say: Callable[[str], None] | None) -> None:
     """Replaces `op` by the value that the first of `patterns` to match gives; `say` is told why others do not."""
     for pattern in patterns:
         with at(op):

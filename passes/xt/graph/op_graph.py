@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Block, Operation, Value, ir
@@ -44,7 +43,7 @@ class Node:
     results: tuple[Value, ...]
     counters: tuple[Node, ...] = ()
     users: list[Node] = field(default_factory=list)
-    sources: frozenset[Any] | None = None
+    sources: frozenset[Value] | None = None
     sized: list[Node] = field(default_factory=list)
 
     @property
@@ -162,7 +161,7 @@ def _defined(op: Operation, new: set[str]) -> set[str]:
     return new if len(op.regions) else set()
 
 
-def _sources(n: Node) -> frozenset[Any] | None:
+def _sources(n: Node) -> frozenset[Value] | None:
     if n.name in ("weight", "constant"):
         return frozenset(n.results)
     if n.kind not in ("pointwise", "movement", "view", "unit_view") or not n.producers:

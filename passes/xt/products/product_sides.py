@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Operation, Value, ir
 from xcc.dialects import xt
 from xcc.passes.shared.packing import ROWS_PART, STACK, TURNED, panel_steps
@@ -16,7 +14,7 @@ FEW_BLOCKS = 2     # of rows, each of which turns all of the right side on the w
 FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
 
 
-def scaled_channels(product: Operation, columns: int) -> tuple[Any, Any] | None:
+def scaled_channels(product: Operation, columns: int) -> tuple[Value, Value] | None:
     """(image, scale) where `product` is of an image [n, ..., channels] times its channels' scale [n, 1, ..., channels].
 
     There are fewer weights to scale than elements. What else reads the scaled image scales it itself: pointwise ops.

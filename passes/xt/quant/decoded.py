@@ -31,13 +31,13 @@ class Move:
     """
 
     rank: int
-    plain: Callable[[Any], Any]
-    stretched: Callable[[Any, int, int, int], Any]
+    plain: Callable[[Value], Value | None]
+    stretched: Callable[[Value, int, int, int], Value | None]
 
 
 def is_decoded(value: Value) -> bool:
     """Whether `value` is computed, by few pointwise ops, from weights and constants of narrower elements alone."""
-    left, seen, stored = [value], 0, list[Any]()
+    left, seen, stored = [value], 0, list[Value]()
     while left and seen <= MOST_OPS:
         v = left.pop()
         op, seen = producer(v), seen + 1

@@ -95,7 +95,7 @@ def is_per_tensor(q: Quantised) -> bool:
     return all(v is None or all(d == 1 for d in dims_of(v)) for v in (q.zero, q.scale))
 
 
-def same_numbers(a: Value, b: Value, weights: Any) -> bool:
+def same_numbers(a: Value, b: Value, weights: WeightStore | None) -> bool:
     """Whether two values are one, or constants with equal elements; None stands for 0."""
     if a is b or (a is not None and b is not None and a == b):
         return True
@@ -168,7 +168,7 @@ def divided(value: Value, scale: Value, first: bool = True) -> Value | None:
     return None
 
 
-def _dequantised(op: Operation, scale: Any) -> Any:
+def _dequantised(op: Operation, scale: Value) -> Value | None:
     """(x - zero) * (x's scale / scale)."""
     x, mine, zero = grouped_operands(op)
     if dims_of(mine) != () or attrs_of(op).dtype != "f32" or xt.is_float(dtype_of(x)) or dtype_of(mine) != "f32":

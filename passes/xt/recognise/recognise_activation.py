@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
-from xcc.passes.xt.graph.match import NoMatch, dims_of, factors, no_match, number
+from xcc.passes.xt.graph.match import NoMatch, Pattern, dims_of, factors, no_match, number
 from xcc.passes.xt.graph.rewrite import name_of, producer, same_type
 
 
@@ -80,4 +79,4 @@ def sigmoid(op: Operation) -> Value | None:
     return xt.mul(top, s)
 
 
-PATTERNS: dict[str, list[Any]] = {"mul": [gelu], "div": [sigmoid], "reciprocal": [sigmoid]}
+PATTERNS: dict[str, list[Pattern]] = {"mul": [gelu], "div": [sigmoid], "reciprocal": [sigmoid]}

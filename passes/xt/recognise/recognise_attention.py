@@ -27,7 +27,7 @@ class _Scores:
     softcap: float = 0.0
     causal: bool = False
     offset: Dim = 0
-    masks: list[Any] = field(default_factory=list)
+    masks: list[Value] = field(default_factory=list)
     nan_rows: bool = False
 
 

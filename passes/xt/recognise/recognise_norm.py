@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
-from xcc.passes.xt.graph.match import NoMatch, dims_of, dtype_of, mean_of, no_match, number, positive, single
+from xcc.passes.xt.graph.match import NoMatch, Pattern, dims_of, dtype_of, mean_of, no_match, number, positive, single
 from xcc.passes.xt.graph.rewrite import name_of, producer, same_type
 
 
@@ -111,7 +109,7 @@ def affine(op: Operation) -> Value | None | NoMatch:
     return None
 
 
-def narrow(op: Operation) -> Any:
+def narrow(op: Operation) -> Value | NoMatch | None:
     """convert(norm(convert(x, f32)), t) -> norm(x) for x of the narrower type t: the op computes in f32 anyway."""
     norm = single(op.operands[0], "rms_norm", "layer_norm", "softmax")
     inner = producer(norm.operands[0], "convert") if norm is not None else None
@@ -129,5 +127,5 @@ def narrow(op: Operation) -> Any:
     return build(x, axes=a.axes, eps=a.eps)
 
 
-PATTERNS: dict[str, list[Any]] = {"div": [softmax, rms_norm], "mul": [softmax, rms_norm, affine], "add": [affine],
+PATTERNS: dict[str, list[Pattern]] = {"div": [softmax, rms_norm], "mul": [softmax, rms_norm, affine], "add": [affine],
                                   "convert": [narrow]}

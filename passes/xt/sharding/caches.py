@@ -8,9 +8,7 @@ Both lie alike, so that a rank's output is what its next run is given.
 
 from __future__ import annotations
 
-from typing import Any
-
-from xcc._mlir import Operation
+from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.passes.xt.graph.rewrite import producer
 
@@ -28,5 +26,5 @@ def caches(main: Operation) -> dict[int, int]:
     return out
 
 
-def _is_read_once(value: Any) -> bool:
+def _is_read_once(value: Value) -> bool:
     return len(list(value.uses)) == 1

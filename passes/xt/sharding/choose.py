@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects.xt.types import TensorType
@@ -25,7 +24,7 @@ from xcc.passes.xt.sharding.sites import Site, Sites
 WIDTH = 48          # states that go on
 LIGHT = 1e-3        # of all seconds, or of all bytes of weights: an op below it, of whole operands, stays whole
 
-Have = dict[Any, tuple[Placement, ...]]
+Have = dict[Value, tuple[Placement, ...]]
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,10 @@ class Choice:
     """A strategy for each op that is not free, the placement of each result, the seconds that a run takes, and the
     bytes of each part of a weight that a rank holds."""
 
-    strategies: Mapping[Any, Strategy]
+    strategies: Mapping[Operation, Strategy]
     results: tuple[Placement, ...]
     seconds: float
-    arguments: Mapping[Any, Placement] = field(default_factory=dict)
+    arguments: Mapping[Value, Placement] = field(default_factory=dict)
     parts: Mapping[tuple[str, Placement], int] = field(default_factory=dict)
 
     @property
@@ -91,7 +90,7 @@ class Search:
         self.numbers = {v: n for n, v in enumerate((*sites.block.arguments, *sites.maker))}
         self.given = len(sites.block.arguments)
         self.sizes = [costs.nbytes(TensorType.of(v)) for v in self.numbers]
-        self.last: dict[Any, int] = {}
+        self.last: dict[Value, int] = {}
         for n, site in enumerate(self.work):
             self.last.update(dict.fromkeys(site.operands, n))
         self.last.update(dict.fromkeys(sites.returned, len(self.work)))
@@ -112,7 +111,7 @@ class Search:
             states = self._step(n, site, states)
         ends = [self._end(s) for s in states]
         state, results = min(ends, key=lambda e: e[0].seconds)
-        strategies: dict[Any, Strategy] = {}
+        strategies: dict[Operation, Strategy] = {}
         end: _State | None = state.before
         while end is not None and end.chosen is not None:
             strategies[end.chosen[0].op] = end.chosen[1]
@@ -232,7 +231,7 @@ class Search:
 
     def _partials(self) -> dict[Value, set[str]]:
         """How values may be partial."""
-        out: dict[Any, set[str]] = {}
+        out: dict[Value, set[str]] = {}
         for site in self.work:
             made = {c for s in site.strategies for p in s.results if (c := p.combine)}
             if site.rule.keeps and site.operands:

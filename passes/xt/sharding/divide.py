@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from xcc._mlir import Value
+from xcc._mlir import Operation, Value
 from xcc.diagnostics import CompilerBug
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
@@ -34,10 +33,10 @@ class Divider:
                  weights: WeightStore) -> None:
         self.sites, self.choice, self.free, self.costs = sites, choice, free, costs
         self.mover, self.weights = mover, weights
-        self.forms: dict[Any, dict[Placement, Any]] = {}
+        self.forms: dict[Value, dict[Placement, Value]] = {}
         self.have: Have = {}
         self.parts: dict[tuple[str, Placement], str] = {}
-        self.replaced: list[Any] = []
+        self.replaced: list[Operation] = []
         self.reports: list[Report] = []
         self.types = {v: TensorType.of(v) for v in (*sites.block.arguments, *sites.maker)}
 

@@ -12,10 +12,10 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 from xcc._mlir import Operation
 from xcc.dialects import xt
+from xcc.dialects.xt.reading import Attrs
 from xcc.dialects.xt.types import TensorType
 from xcc.passes.shared.registering import registering
 from xcc.passes.xt.graph.rewrite import name_of
@@ -66,7 +66,7 @@ class Rule:
     factors: tuple[Factor, ...]
     linear: tuple[tuple[int, ...], ...] = ()
     keeps: bool = False
-    local: Callable[[Any, OpView, Strategy, int], None] | None = None
+    local: Callable[[Attrs, OpView, Strategy, int], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class OpView:
 
     name: str
     access: str
-    a: Any
+    a: Attrs
     operands: tuple[TensorType, ...]
     results: tuple[TensorType, ...]
     at: Mapping[str, int] = field(default_factory=dict)

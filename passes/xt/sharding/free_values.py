@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
 
 from xcc._mlir import Value
 from xcc.passes.xt.sharding.cost import Costs
@@ -22,11 +21,11 @@ class Wanted:
     by number, the argument where they lie.
     """
 
-    arguments: Mapping[Any, Placement]
+    arguments: Mapping[Value, Placement]
     results: Sequence[Sequence[Placement]]
     weights: Mapping[str, Placement] = field(default_factory=dict)
     price: float = 0.0
-    updates: Mapping[int, Any] = field(default_factory=dict)
+    updates: Mapping[int, Value] = field(default_factory=dict)
 
 
 class FreeValues:
@@ -34,7 +33,7 @@ class FreeValues:
 
     def __init__(self, sites: Sites, costs: Costs, wanted: Wanted) -> None:
         self.sites, self.costs, self.wanted = sites, costs, wanted
-        self.known: dict[tuple[Any, Placement], tuple[float, Strategy | None]] = {}
+        self.known: dict[tuple[Value, Placement], tuple[float, Strategy | None]] = {}
 
     def seconds(self, value: Value, p: Placement) -> float:
         return self.best(value, p)[0]

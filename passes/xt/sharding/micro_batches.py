@@ -10,25 +10,25 @@ Parallelism" (arXiv 1811.06965).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from xcc._mlir import ir
+from xcc._mlir import Block, Module, Value, ir
 from xcc.dialects import xt
 from xcc.passes.host.placement.places import main_of
 from xcc.passes.xt.graph.rewrite import at, read_others
+from xcc.symbolic import Dim
 
 
-def copy_of(module: Any) -> Any:
+def copy_of(module: Module) -> Module:
     """The same in a module of its own."""
     return ir.Module.parse(module.operation.get_asm(enable_debug_info=True))
 
 
-def divisors(batch: Any, most: int) -> list[int]:
+def divisors(batch: Dim, most: int) -> list[int]:
     """In how many parts a batch can be cut, up to `most`; 1 alone where its size is a symbol."""
     return [n for n in range(1, most + 1) if isinstance(batch, int) and batch % n == 0] or [1]
 
 
-def spread_over_parts(module: Any, parts: int, divided: Callable[[Any, int], bool]) -> int | None:
+def spread_over_parts(module: Module, parts: int, divided: Callable[[Module, int], bool]) -> int | None:
     """Rewrites @main; gives how many ops behind those of the parts join results, None where the batch stays whole.
 
     divided: leaves the module of one part, by its number, as along dp; whether ranks there do not communicate.
@@ -57,9 +57,9 @@ def spread_over_parts(module: Any, parts: int, divided: Callable[[Any, int], boo
     return joins
 
 
-def _inlined(block: Any, arguments: Sequence[Any], part: int) -> list[Any]:
+def _inlined(block: Block, arguments: Sequence[Value], part: int) -> list[Value]:
     """The results of the ops of `block`, built here on part `part` of the arguments."""
-    values: dict[Any, Any] = {}
+    values: dict[Value, Value] = {}
     for own, given in zip(block.arguments, arguments, strict=True):
         shape, whole = xt.shape_of(own), xt.shape_of(given)
         values[own] = given

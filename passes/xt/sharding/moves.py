@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dialects.xt.numeric import Array
 from xcc.passes.xt.sharding.placement import WHOLE, Placement, exact, local_shape
 from xcc.symbolic import Dim, floordiv
 
@@ -56,7 +56,7 @@ class Mover:
         got = xt.reduce_scatter(_reshaped(x, apart), axes=(self.axis,), dim=d, ranks=self.ranks, combine=combine)
         return _reshaped(got, local_shape(shape, target, self.ranks))
 
-    def _exchanged(self, x: Any, source: Placement, target: Placement, whole: Sequence[Dim]) -> Any:
+    def _exchanged(self, x: Value, source: Placement, target: Placement, whole: Sequence[Dim]) -> Value:
         """From a part along one dim to a part along another one."""
         shape, split, concat = list(xt.shape_of(x)), target.dim, source.dim
         for dim, p in sorted(((target.dim, target), (source.dim, source)), key=lambda e: -e[0]):
@@ -81,7 +81,7 @@ def _reshaped(x: Value, shape: Sequence[Dim]) -> Value:
     return x if tuple(xt.shape_of(x)) == tuple(shape) else xt.reshape(x, shape=shape)
 
 
-def part_of(array: Any, p: Placement, ranks: int, place: int) -> Any:
+def part_of(array: Array, p: Placement, ranks: int, place: int) -> Array:
     """What the rank at `place` has of an array that is split so: a view where that is one block."""
     segments = int(p.segments)  # type: ignore[arg-type]
     size = array.shape[p.dim] // (segments * ranks)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Strategy, rule
 from xcc.passes.xt.sharding.placement import local_shape
 
@@ -67,7 +66,7 @@ def dynamic_slice(v: OpView) -> Rule:
     return Rule(tuple(v.same()), ((0,),), local=_local_sizes)
 
 
-def _local_sizes(a: Any, v: OpView, s: Strategy, ranks: int) -> None:
+def _local_sizes(a: Attrs, v: OpView, s: Strategy, ranks: int) -> None:
     a.sizes = local_shape(v.results[0].shape, s.results[0], ranks)
 
 

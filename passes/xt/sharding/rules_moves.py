@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from xcc.dialects.xt.reading import Attrs
 from xcc.passes.xt.sharding.factors import Factor, OpView, Rule, Side, Strategy, rule
@@ -150,6 +149,6 @@ def stretched(v: OpView) -> Rule:
     return Rule(tuple(out), MOVED if v.name == "stretch" else (), local=_local_size)
 
 
-def _local_size(a: Any, v: OpView, s: Strategy, ranks: int) -> None:
+def _local_size(a: Attrs, v: OpView, s: Strategy, ranks: int) -> None:
     if s.results[0].kind == "split" and s.results[0].dim == a.axis:
         a.size = (floordiv(a.size[0], ranks),)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from xcc.dialects.xt.reading import Attrs
 from xcc.dialects.xt.resize import resized
 from xcc.passes.xt.sharding.factors import OpView, Rule, Side, Strategy, rule
 from xcc.passes.xt.sharding.rules_pointwise import broadcast_factors
@@ -48,7 +47,7 @@ def group_norm(v: OpView) -> Rule:
     return Rule((*v.factor({0: 0}, {0: 0}), *groups), local=local_groups)
 
 
-def local_groups(a: Any, v: OpView, s: Strategy, ranks: int) -> None:
+def local_groups(a: Attrs, v: OpView, s: Strategy, ranks: int) -> None:
     """Channels, of which each rank has some groups."""
     if s.factor is not None and s.factor.size is not None and s.results[0].kind == "split" and s.results[0].dim == 1:
         a.groups //= ranks

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from xcc._mlir import Block, Operation, Value
 from xcc.dialects import xt
@@ -28,11 +27,11 @@ class Site:
     """An op. `operands` has what its regions use from outside, too, which must be whole. free: made of weights and
     constants alone, so that each rank makes what it wants of it."""
 
-    op: Any
+    op: Operation
     view: OpView
     rule: Rule
-    operands: tuple[Any, ...]
-    results: tuple[Any, ...]
+    operands: tuple[Value, ...]
+    results: tuple[Value, ...]
     free: bool
     strategies: dict[Strategy, None] = field(default_factory=dict)
 
@@ -60,9 +59,9 @@ class Sites:
     def __init__(self, block: Block, ranks: int) -> None:
         self.block, self.ranks = block, ranks
         self.all: list[Site] = []
-        self.maker: dict[Any, Site] = {}
-        self.users: dict[Any, list[Site]] = {}
-        self.ways: dict[Any, dict[Placement, None]] = {}
+        self.maker: dict[Value, Site] = {}
+        self.users: dict[Value, list[Site]] = {}
+        self.ways: dict[Value, dict[Placement, None]] = {}
         for op in list(block.operations)[:-1]:
             self._add(op.operation)
         self.returned = list(list(block.operations)[-1].operation.operands)
@@ -88,7 +87,7 @@ class Sites:
 
     def propagate(self, more: Iterable[tuple[Value, Placement]] = ()) -> None:
         """Fills in the sites' strategies, from what each op can do by itself, and the placements `more` of values."""
-        work: list[tuple[Any, Placement]] = []
+        work: list[tuple[Value, Placement]] = []
         for site in self.all:
             for factor in site.rule.factors:
                 s = strategy_of(factor, 1, self.ranks)
@@ -155,8 +154,8 @@ class Sites:
 
 def captured(op: Operation) -> list[Value]:
     """The values from outside that the regions of `op` use."""
-    inside: set[Any] = set()
-    used: dict[Any, None] = {}
+    inside: set[Value] = set()
+    used: dict[Value, None] = {}
 
     def visit(block: Block) -> None:
         inside.update(block.arguments)

@@ -13,10 +13,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
+from xcc._mlir import Value
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.types import TensorType, numpy_dtype
@@ -45,14 +45,14 @@ class Stages:
         self.each = (len(self.work) - joins) // parts
         self._check()
         self.made = {v: n for n, s in enumerate(self.work) for v in s.results}
-        self.used: dict[Any, int] = {}
+        self.used: dict[Value, int] = {}
         for n, s in enumerate(self.work):
             self.used.update(dict.fromkeys(s.operands, n))
         self.ends = list(accumulate((s.seconds(costs) for s in self.work), initial=0.0))
         self.cuts = self._cut()
         self.seconds = self._seconds()
         self.reports: list[Report] = []
-        self.forms: dict[Any, Any] = {}
+        self.forms: dict[Value, Value] = {}
 
     def _check(self) -> None:
         known = {s for v in self.sites.block.arguments for d in xt.shape_of(v) for s in symbols_of(d)}
@@ -64,12 +64,12 @@ class Stages:
                     raise UserError(f"axis {self.mover.axis}: {named(v)} gives a size, '{min(new)}', that one stage "
                                     "alone would know: a pipeline needs sizes that inputs give")
 
-    def _crossing(self, place: int) -> list[Any]:
+    def _crossing(self, place: int) -> list[Value]:
         """The values of a part that are made before the op of this number and used from it on, in order."""
         begin = (place - 1) // self.each * self.each
         return [v for v, n in self.made.items() if begin <= n < place <= self.used.get(v, -1)]
 
-    def _bytes(self, values: Sequence[Any]) -> int:
+    def _bytes(self, values: Sequence[Value]) -> int:
         return sum(self.costs.nbytes(TensorType.of(v)) for v in values)
 
     def _cut(self) -> list[int]:
@@ -143,7 +143,7 @@ class Stages:
         end = list(self.sites.block.operations)[-1].operation
         main = self.sites.block.owner.operation
         held, updated = xt.initial_weights(main), xt.updated_arguments(main)
-        values: dict[Any, Any] = {}
+        values: dict[Value, Value] = {}
         for n, v in enumerate(self.sites.returned):
             if v not in self.made:
                 continue
@@ -177,7 +177,7 @@ class Stages:
         return sum(parts) + latency * len(self.cuts) + (self.parts - 1) * (max(parts) + latency)
 
 
-def _zeros(v: Any) -> Any:
+def _zeros(v: Value) -> Value:
     t = TensorType.of(v)
     zero = xt.constant(np.zeros((), numpy_dtype(t.dtype)))
     return zero if not t.rank else xt.broadcast(zero, shape=t.shape)

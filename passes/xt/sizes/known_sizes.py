@@ -9,13 +9,13 @@ beside 33 would have two types for one loop, which upstream's canonicalisation b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
+from xcc._mlir import Operation
 from xcc.dialects import xt
 from xcc.symbolic import Dim, Expr, replace
 
 
-def known_sizes(ops: Iterable[Any]) -> Callable[[Dim], Dim]:
+def known_sizes(ops: Iterable[Operation]) -> Callable[[Dim], Dim]:
     """Gives what a dim is in a kernel of `ops`; one that can never run keeps its dims."""
     sizes: dict[Expr, Dim] = {}
     pairs = _assumed(ops)
@@ -32,7 +32,7 @@ def _size(dim: Dim, known: Dim) -> Dim:
     return dim if isinstance(known, int) and known < 0 else known
 
 
-def _assumed(ops: Iterable[Any]) -> list[tuple[Dim, Dim]]:
+def _assumed(ops: Iterable[Operation]) -> list[tuple[Dim, Dim]]:
     """The dims that ops with symbolic sizes take to be equal."""
     with xt.assumed_equal() as pairs:
         for op in ops:
