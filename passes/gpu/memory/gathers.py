@@ -80,8 +80,9 @@ class Gather:
 
         Coordinates that each step divides out anew are put together again; where steps only add to them, what they are
         clamped to is known ahead of the loop."""
-        lanes, (chosen, mask) = self.k.lanes, (self.k.get(v) for v in list(self.op.operands)[-3:-1])
-        steps = step_of(self.op.operands[len(self.op.operands) - 3], self.op.block, lambda op: not len(op.regions)) or []
+        *_, places, test_of, _ = self.op.operands
+        lanes, chosen, mask = self.k.lanes, self.k.get(places), self.k.get(test_of)
+        steps = step_of(places, self.op.block, lambda op: not len(op.regions)) or []
         divided = any(op.name == "arith.remui" and is_vector(op.results[0]) for op in steps)
 
         def part(group: list[int]) -> AsyncCopy:
