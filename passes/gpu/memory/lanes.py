@@ -18,9 +18,9 @@ from xcc.passes.gpu.index.index_vectors import clamped
 from xcc.passes.gpu.layout.tile_ops import splat
 from xcc.passes.shared.patterns import int_constant
 
-Form = tuple[Mapping[Any, int], int]
+Form = tuple[Mapping[Value, int], int]
 """A sum: values and how often each is in it, and a constant."""
-Bound = tuple[frozenset[tuple[Any, int]], int, int]
+Bound = tuple[frozenset[tuple[Value, int]], int, int]
 """A sum that is not below 0, and below a number."""
 
 
@@ -134,7 +134,7 @@ class Lanes:
         return self._kept(key, lambda: ir.Operation.create(op.name, [element], operands, attributes).results[0])
 
 
-def _plus(terms: Mapping[Any, int], others: Mapping[Any, int], times: int) -> Mapping[Any, int]:
+def _plus(terms: Mapping[Value, int], others: Mapping[Value, int], times: int) -> Mapping[Value, int]:
     """The terms of a sum and so many times those of another."""
     total = dict(terms)
     for v, factor in others.items():
