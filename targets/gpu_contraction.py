@@ -6,11 +6,12 @@ The costs are the target's: `Chip.tiles` names its module.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from xcc.passes.linalg.kernel.kernel import Kernel, Op
 from xcc.passes.linalg.kernel.reduction_body import product_operands
 from xcc.passes.shared.dims import pow2_above
+from xcc.symbolic import is_static
 from xcc.targets.base import Chip
 from xcc.targets.gpu_operands import Loaded, along
 
@@ -18,6 +19,12 @@ STEP_SECONDS = 0.35e-6  # a step of the loop that nothing else covers: barrier, 
 START_SECONDS = 1e-6    # of a workgroup: addresses, first loads
 LINE = 128      # bytes of a row of shared memory that columns fill which lie side by side
 RUN = 32        # columns of a result whose order such an instruction may change
+AGAIN_SECONDS = 4e-6    # of a second launch, which adds up what workgroups have of a tile, and of its waits
+AGAIN_RATE = 0.7        # of the memory's bandwidth, with which these sums are written and read
+SUM_BYTES = 4   # of a sum
+SURE = 1.2      # times less that parts of a sum must take by estimate
+LONG = 1024     # terms of a sum
+FEW = 32        # rows or columns: with fewer, memory is what a product waits for
 SHORT = 8       # operations behind a product that lanes which are off may compute, too
 
 
@@ -26,6 +33,7 @@ class MatrixTile:
     """m, n, k: a workgroup's tile; `stages` of its operands are in shared memory; the rest as in Schedule.
 
     n may be no power of two where instructions of warpgroups compute so many columns: lanes of a vector are off.
+    workers: how many workgroups add up a tile (stream-K). seconds: all tiles' estimated time.
     """
 
     m: int
@@ -35,6 +43,8 @@ class MatrixTile:
     stages: int
     group: int = 8
     warpgroup: bool = False
+    workers: int = 1
+    seconds: float = field(default=0.0, compare=False)
 
     def shared_bytes(self, size: int) -> int:
         return self.stages * (self.m + pow2_above(self.n)) * self.k * size
@@ -49,7 +59,7 @@ def with_room(tiles: list[MatrixTile], size: int, chip: Chip) -> list[MatrixTile
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip,
                 exchanged: int = 0, operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True,
-                unit: int = 0) -> MatrixTile:
+                unit: int = 0, streams: bool = False) -> MatrixTile:
     """The tile with the least estimated time; sides of the problem below a tile's are padded to it.
 
     size, simt: bytes of an operand's element as it is multiplied, and by FMAs, without matrix instructions.
@@ -57,10 +67,35 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     operands: what is loaded for the left one and the right one; None: as they are multiplied, 16 bytes at a time.
     warpgroup: whether instructions of warpgroups take these operands.
     unit: what the columns of a tile are a multiple of where they may be no power of two; 0: where they may not.
+    streams: whether several workgroups may add up a tile, each some of its steps.
     """
-    found: MatrixTile = importlib.import_module(chip.tiles).matrix_tile(m, n, k, batch, size, simt, chip, exchanged,
-                                                                        operands, warpgroup, unit)
-    return found
+    target = importlib.import_module(chip.tiles)
+
+    def tile(terms: int, parts: int) -> MatrixTile:
+        found: MatrixTile = target.matrix_tile(m, n, terms, parts, size, simt, chip, exchanged, operands, warpgroup,
+                                               unit)
+        return found
+
+    best = tile(k, batch)
+    if not streams or min(m, n) < FEW or k < LONG:
+        return best
+    limit = best.seconds / SURE
+    for workers in sorted({chip.cores // tiles for tiles in range(1, chip.cores // 2 + 1)}):
+        t = tile(-(-k // workers), workers)
+        tiles = -(-m // t.m) * -(-n // t.n)
+        summed = tiles * t.m * t.n * workers * 2 * SUM_BYTES
+        seconds = t.seconds + AGAIN_SECONDS + summed / (AGAIN_RATE * chip.bandwidth)
+        if tiles * workers <= chip.cores and workers * t.k <= k and seconds < limit:
+            best, limit = replace(t, workers=workers, seconds=seconds), seconds
+    return best
+
+
+def may_stream(kernel: Kernel, op: Op, joined: tuple[int, ...] = ()) -> bool:
+    """Whether several workgroups may add up a tile of the product `op`: results of one known shape, and one loop to
+    deal out, which may be several that are `joined`."""
+    loops = {p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1}
+    return len(loops - set(joined)) == (0 if joined else 1) and all(o is op or not o.is_reduction for o in kernel.ops) \
+        and len({t.dims for t in kernel.results}) == 1 and is_static(kernel.results[0].dims)
 
 
 def column_unit(kernel: Kernel, op: Op, shared: set[int], size: int) -> int:

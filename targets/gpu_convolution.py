@@ -6,6 +6,8 @@ that a convolution is tiled and multiplied as the matrix product that it is, wha
 
 from __future__ import annotations
 
+import math
+
 from xcc import symbolic
 from xcc._mlir import Type, Value, ir
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, exact_instructions
@@ -16,7 +18,7 @@ from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.gpu_contraction import matrix_tile
+from xcc.targets.gpu_contraction import matrix_tile, may_stream
 from xcc.targets.gpu_operands import along, loaded
 
 
@@ -49,7 +51,8 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     width = element_bytes(element)
     tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, width, not instructions, chip,
                        operands=(loaded(op, factors[0], width), loaded(op, factors[1], width)),
-                       warpgroup=takes_warpgroups(op, factors, instructions))
+                       warpgroup=takes_warpgroups(op, factors, instructions),
+                       streams=len(groups) == 2 and may_stream(kernel, op, joined))
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n")]
     block = [1] * len(groups)
     block[rows] = max(least[0], min(tile.m, pow2_above(sizes[rows])))
@@ -62,9 +65,11 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
         if o.is_reduction:
             joins.append(joined if o is op else ())
             reduce.append(tuple(depth if o is op and p == inner else 1 for p, r in enumerate(o.reduction) if r))
+    tiles = math.prod(-(-size // side) for size, side in zip(sizes, block, strict=True))
     return Schedule(tuple(block), tuple(block), tuple(range(len(groups))), tuple(reduce), "mask", "gather",
                     parallel=True, flatten=tuple(len(g) for g in groups), joined=tuple(joins), gpu=GpuPart(
-                        threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup))
+                        threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
+                        streamed=(tiles, tiles * tile.workers) if tile.workers > 1 else ()))
 
 
 def _neighbours(dims: list[int]) -> bool:

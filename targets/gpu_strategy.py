@@ -15,10 +15,10 @@ from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
-from xcc.symbolic import Dim, is_static
+from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.gpu_attention import online_schedule
-from xcc.targets.gpu_contraction import column_unit, matrix_tile
+from xcc.targets.gpu_contraction import column_unit, matrix_tile, may_stream
 from xcc.targets.gpu_convolution import (
     flattened,
     least_depth,
@@ -34,7 +34,7 @@ from xcc.targets.gpu_rows import row_lanes, row_schedule
 from xcc.targets.gpu_sizes import Few, few_of
 from xcc.targets.gpu_window_sums import window_sums
 
-TILE, LONG = 64, 1024   # of a product whose sum is cut at run time: the side of its tiles, terms of a long one
+LONG = 65536    # terms of a sum of unknown length
 
 
 def configure(kernel: Kernel, chip: Chip) -> Schedule:
@@ -80,14 +80,11 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     instructions = exact_instructions(chip, multiplied_types(factors))
     deepest = deep * _other_reductions(op, inner)
     width = element_bytes(element)
-    cut = _workers(kernel, op, inner, sides, chip) if len(dims) == 2 else 1
-    if cut > 1:
-        deepest, batch = max(LONG, deepest // cut), cut
-    several = cut > 1 or sum(estimate(dims[d]) > 1 for d in only[1]) > 1        # powers of two share them
+    several = sum(estimate(dims[d]) > 1 for d in only[1]) > 1        # powers of two share them
     unit = 0 if several else column_unit(kernel, op, shared, width)
     tile = matrix_tile(sides[0], sides[1], deepest, batch, width, not instructions, chip, _exchanged_bytes(kernel),
                        (loaded(op, factors[0], width), loaded(op, factors[1], width)),
-                       takes_warpgroups(op, factors, instructions), unit)
+                       takes_warpgroups(op, factors, instructions), unit, len(dims) == 2 and may_stream(kernel, op))
     vector = [1] * len(dims)
     least = [min((getattr(i, side) for i in instructions), default=1) for side in ("m", "n")]
     for group, limit, small in zip(only, (tile.m, pow2_above(tile.n)), least, strict=False):
@@ -110,19 +107,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     tiles = math.prod(-(-estimate(size) // lanes) for size, lanes in zip(dims, block, strict=True))
     return Schedule(block, tuple(vector), order, reduce, "mask", "gather", parallel=True, gpu=GpuPart(
         threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
-        streamed=(tiles, chip.cores // tiles * tiles) if cut > 1 and 2 * tiles <= chip.cores else (),
+        streamed=(tiles, tiles * tile.workers) if tile.workers > 1 else (),
         persistent=chip.cores if tile.warpgroup and tiles > chip.cores and not _sends(kernel) else 0))
-
-
-def _workers(kernel: Kernel, op: Op, inner: int | None, sides: list[int], chip: Chip) -> int:
-    """How many workgroups add up a tile of a product whose sum could not be cut before (split-contractions): of unknown
-    length, or of one that has no such divisor; 1 where its tiles keep the cores busy."""
-    tiles = math.prod(-(-side // TILE) for side in sides)
-    alone = sum(op.reduction) == 1 and not any(o.is_reduction and o is not op for o in kernel.ops)
-    if inner is None or not alone or min(sides) < 2 or 2 * tiles > chip.cores or not is_static(kernel.results[0].dims):
-        return 1
-    length = op.loops[inner]
-    return chip.cores // tiles if not isinstance(length, int) or length >= LONG and length % TILE else 1
 
 
 def _sends(kernel: Kernel) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import ACCESSES
+from xcc.passes.gpu.index.index_vectors import clamped
 from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import with_operands
 from xcc.passes.walk import ops_where
@@ -138,9 +139,9 @@ def _opened(value: Value, inside: list[tuple[Value, Value]], access: Operation) 
     op = maker(value)
     if op is None:
         return value
-    clamped = _clamped(op)
-    if clamped is not None and any(clamped[0] == x and _is_one_less(clamped[1], n) for x, n in inside):
-        return clamped[0]
+    found = clamped(op)
+    if found is not None and any(found[0] == x and _is_one_less(found[1], n) for x, n in inside):
+        return found[0]
     if op.name not in OPENED:
         return value
     operands = [_opened(v, inside, access) for v in op.operands]
@@ -149,21 +150,6 @@ def _opened(value: Value, inside: list[tuple[Value, Value]], access: Operation) 
     late = any((origin := maker(v)) is not None and origin.block == access.block for v in operands)
     with ir.InsertionPoint(access if late else access.parent.operation), access.location:
         return ir.Operation.create(op.name, results=[value.type], operands=operands).result
-
-
-def _clamped(op: Operation) -> tuple[Value, Value] | None:
-    """(x, most) of max(min(x, most), 0) or min(max(x, 0), most)."""
-    for outer, inner in (("arith.maxsi", "arith.minsi"), ("arith.minsi", "arith.maxsi")):
-        if op.name == outer:
-            for n, v in enumerate(op.operands):
-                found = maker(v)
-                if found is None or found.name != inner:
-                    continue
-                low = op.operands[1 - n] if outer == "arith.maxsi" else found.operands[1]
-                if int_constant(low) == 0:
-                    return (found.operands[0], found.operands[1]) if outer == "arith.maxsi" \
-                        else (found.operands[0], op.operands[1 - n])
-    return None
 
 
 def _is_one_less(most: Value, size: Value) -> bool:

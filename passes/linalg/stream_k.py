@@ -14,7 +14,8 @@ of which `tile` makes, of nine tiles of eight steps each (passes/linalg/nests/st
       (sums of 16 rows of a tile added up, their epilogue) }
 
 on the left; left out, each tile is a workgroup's, as on the right. The workspace is an argument behind the outputs
-(``xcc.scratch``). It needs one product of two dims of known size, and a workgroup a tile.
+(``xcc.scratch``). It needs one product of two tile dims of known size, and a workgroup a tile; loops of a
+convolution's are walked as one.
 """
 
 from __future__ import annotations

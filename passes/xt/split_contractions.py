@@ -21,7 +21,6 @@ from xcc.symbolic import Dim
 
 TILE = 64
 FEW_COLUMNS = 32    # of a tile of the chip's least `streamed_rows`
-WIDE = 128          # sides of a tile of a long sum with many results
 MOST = 16           # parts of a sum, or as many as have LONG terms each
 LONG = 1024
 SHORTEST = 128      # terms of a part's sum
@@ -68,8 +67,6 @@ class SplitContractions(Pass):
         kind, result = xt.TensorType.of(w), xt.TensorType.of(op.results[0])
         if a.groups != 1 or not xt.is_float(a.dtype) or not _are_sizes((*kind.shape, *result.shape)):
             return
-        if a.filter == "GIHWO":
-            self._images(op, cores)
         if a.filter != "HWIO" or not is_stored(w):
             return
         *window, inner, outputs = _sizes(kind.shape)
@@ -86,24 +83,6 @@ class SplitContractions(Pass):
             p = xt.convolution(x, f, groups=parts, dtype=wide, **rest)
             p = xt.reshape(p, shape=(*result.shape[:-1], parts, outputs))
             total = xt.reduce(p, kind="sum", axes=(n + 1,), keepdims=False)
-            replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
-
-    def _images(self, op: Operation, cores: int) -> None:
-        """The parts of the images that a filter's gradient is summed over are groups, each with all outputs."""
-        a = xt.attrs_of(op)
-        x, w = op.operands
-        images, *window, outputs = _sizes(xt.shape_of(w))
-        shape = _sizes(xt.shape_of(op.results[0]))
-        tiles, terms, parts = -(-outputs // WIDE) * -(-math.prod(shape[1:]) // WIDE), images * math.prod(window), 1
-        while tiles * parts < cores and images % (2 * parts) == 0 and terms >= 2 * parts * SHORTEST:
-            parts *= 2
-        if parts == 1 or terms < self.terms:
-            return
-        with at(op):
-            wide = "f64" if a.dtype == "f64" else "f32"
-            rest = {k: v for k, v in vars(a).items() if k not in ("groups", "dtype")}
-            p = xt.reshape(xt.convolution(x, w, groups=parts, dtype=wide, **rest), shape=(parts, *shape))
-            total = xt.reduce(p, kind="sum", axes=(0,), keepdims=False)
             replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
 
     def _product(self, op: Operation, ctx: PassContext, entries: Database) -> None:

@@ -8,6 +8,7 @@ its arithmetic, of its reads and writes of LDS, or of what it reads through the 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from xcc.targets.base import Chip
 from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, with_room
@@ -79,7 +80,8 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
 
     found = candidates(size, simt, chip, operands)
     fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes]
-    return min(fitting or found[-1:], key=seconds)
+    best = min(fitting or found[-1:], key=seconds)
+    return replace(best, seconds=seconds(best))
 
 
 def wave_tile(t: MatrixTile, side: int, chip: Chip) -> tuple[int, int]:

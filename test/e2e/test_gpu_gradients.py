@@ -8,6 +8,7 @@ from compiled import check, filled, on_chip
 
 from xcc.dialects import xt
 from xcc.frontends.shared.convolution import filter_gradient
+from xcc.targets import gpu_contraction, gpu_convolution
 
 
 @pytest.mark.parametrize(("chip", "kind", "shape", "outs", "kernel", "low", "strides"), [
@@ -20,6 +21,22 @@ def test_gradients_of_filters(chip, kind, shape, outs, kernel, low, strides):
     with on_chip(chip):
         check(lambda x, g: filter_gradient(x, g, kernel, low, strides, (1, 1), 1),
               filled(shape, kind), filled((shape[0], *outs), kind, 1))
+
+
+@pytest.mark.parametrize(("chip", "shape", "outs", "strides"), [
+    ("sm_90a", (3, 16, 9, 11), (40, 9, 11), (1, 1)),     # the last step is no whole one
+    ("gfx942", (16, 8, 7, 9), (32, 4, 5), (2, 2))])
+def test_gradients_of_filters_by_several_cores_a_tile(chip, shape, outs, strides, monkeypatch):
+    """Their sums over the pixels of all images are dealt out, as those of long ones are."""
+    monkeypatch.setattr(gpu_contraction, "SURE", 1e-9)
+    monkeypatch.setattr(gpu_contraction, "LONG", 64)
+    seen = []
+    own = gpu_contraction.matrix_tile
+    monkeypatch.setattr(gpu_convolution, "matrix_tile", lambda *a, **k: seen.append(own(*a, **k)) or seen[-1])
+    with on_chip(chip):
+        check(lambda x, g: filter_gradient(x, g, (3, 3), (1, 1), strides, (1, 1), 1),
+              filled(shape, "float16"), filled((shape[0], *outs), "float16", 1))
+    assert seen[0].workers > 1
 
 
 @pytest.mark.parametrize(("chip", "kind", "shape", "outs", "kernel", "low", "strides", "dilation"), [

@@ -125,6 +125,18 @@ def test_columns_that_are_no_power_of_two(columns, turned, persistent):
         run(module, sizes, turned)
 
 
+@pytest.mark.parametrize("columns", [129, 203, 131])      # the last is in the first lane, or a row's end in a word
+def test_rows_that_begin_within_words(columns):
+    """Words of two elements are stored, those of odd rows from two lanes; ends of rows alone."""
+    sizes = 100, columns, 128
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = compiled(sizes, True, tile=(64, 128), depth=64, threads=128, stages=3, warpgroup=True, persistent=3)
+        words = [op for op in str(module).splitlines() if "vector.store" in op and "vector<2xf16>" in op]
+        assert words and all("alignment = 4" in op for op in words)
+        run(module, sizes, True)
+
+
 @pytest.mark.parametrize("persistent", [0, 3])
 def test_residual_is_loaded_a_share_a_step(persistent):
     """The last steps of a product ask for what its epilogue reads, each for as much."""

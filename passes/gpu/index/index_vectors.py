@@ -7,8 +7,10 @@ import math
 from xcc._mlir import Operation, Value, ir, maker
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.tile_ops import element_bytes, splat
+from xcc.passes.shared.patterns import int_constant
 
-__all__ = ["elements_divisor", "gather_run", "line_along", "line_of", "same_along", "scalar_of", "step_along"]
+__all__ = [
+    "clamped", "elements_divisor", "gather_run", "line_along", "line_of", "same_along", "scalar_of", "step_along"]
 
 _SHAPES = ("vector.broadcast", "vector.shape_cast")
 
@@ -191,3 +193,18 @@ def gather_run(op: Operation, max_bytes: int) -> int:
             return width
         width //= 2
     return 1
+
+
+def clamped(op: Operation) -> tuple[Value, Value] | None:
+    """(x, most) of max(min(x, most), 0) or min(max(x, 0), most)."""
+    for outer, inner in (("arith.maxsi", "arith.minsi"), ("arith.minsi", "arith.maxsi")):
+        if op.name == outer:
+            for n, v in enumerate(op.operands):
+                found = maker(v)
+                if found is None or found.name != inner:
+                    continue
+                low = op.operands[1 - n] if outer == "arith.maxsi" else found.operands[1]
+                if (splat(low) if isinstance(low.type, ir.VectorType) else int_constant(low)) == 0:
+                    return (found.operands[0], found.operands[1]) if outer == "arith.maxsi" \
+                        else (found.operands[0], op.operands[1 - n])
+    return None

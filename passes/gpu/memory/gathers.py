@@ -9,11 +9,11 @@ from xcc._mlir import Operation, Value, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import gather_run, same_along
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, registers_of
-from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.gpu.layout.tile_ops import element_bytes, step_of
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, copy_async
 from xcc.passes.gpu.memory.transfers import Transfer
 from xcc.passes.shared.attributes import INSIDE
-from xcc.passes.shared.values import vec
+from xcc.passes.shared.values import is_vector, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -76,9 +76,23 @@ class Gather:
         return out
 
     def copy_async(self, buffer: Any, offsets: Layout, start: Any, test: Any = None) -> None:
-        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off."""
+        """Copies into shared memory `buffer` at `offsets` from `start` on; zeros where the mask or `test` is off.
+
+        Coordinates that each step divides out anew are put together again; where steps only add to them, what they are
+        clamped to is known ahead of the loop."""
+        *_, places, test_of, _ = self.op.operands
+        lanes, chosen, mask = self.k.lanes, self.k.get(places), self.k.get(test_of)
+        steps = step_of(places, self.op.block, lambda op: not len(op.regions)) or []
+        divided = any(op.name == "arith.remui" and is_vector(op.results[0]) for op in steps)
+
+        def part(group: list[int]) -> AsyncCopy:
+            r = group[0]
+            if not divided:
+                return group, self.base, self.indices(r), self.mask[r]
+            return group, self.base, _last_plus(self.offsets, lanes.inside(chosen, mask, r)), lanes.element(mask, r)
+
         def parts() -> list[AsyncCopy]:
-            return [(g, self.base, self.indices(g[0]), self.mask[g[0]]) for g in self.groups]
+            return [part(g) for g in self.groups]
 
         copy_async(self.k, parts, (buffer, offsets, start), self.width, self.bytes, test)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Operation, Type, Value, arith_d, ir, memref_d, scf_d, vector_d
 from xcc.passes.gpu.index.index_vectors import same_along
 from xcc.passes.gpu.layout.linear import Layout
-from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, registers_of, select_registers
+from xcc.passes.gpu.layout.registers import from_registers, guarded, register_groups, registers_of
 from xcc.passes.gpu.memory.access import Access, mask_layout
 from xcc.passes.gpu.memory.async_copies import AsyncCopy, all_of, copy_async
 from xcc.passes.shared.regions import either
@@ -38,22 +38,6 @@ def read(k: KernelBuilder, op: Operation) -> None:
         k.values[result] = piece
     else:
         k.values[result] = from_registers(out)
-
-
-def write(k: KernelBuilder, op: Operation) -> None:
-    """vector.transfer_write"""
-    value = op.operands[0]
-    layout = k.layout(value)
-    transfer = Transfer(k, op, Access(op, k.chip.vector_bytes), layout)
-
-    def store() -> None:
-        for batch in k.pieces.batches(op, value, transfer.groups):
-            held = [r for group in batch for r in group]
-            piece = k.pieces.get(value, held)
-            for group in batch:
-                transfer.store(group, select_registers(piece, [held.index(r) for r in group]))
-
-    guarded(k.code.first_copy(layout), store)
 
 
 class Transfer:

@@ -12,7 +12,7 @@ from xcc.passes.gpu.exchange.thread_code import ThreadCode
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT
-from xcc.passes.gpu.memory import gathers, transfers
+from xcc.passes.gpu.memory import gathers, row_stores, transfers
 from xcc.passes.gpu.memory.lanes import Lanes
 from xcc.passes.gpu.pipeline.exchanges import exchange_of, is_staged
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
@@ -233,6 +233,6 @@ _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
     "vector.shape_cast": positions.reshape,
     "vector.step": positions.step,
     "vector.transfer_read": transfers.read,
-    "vector.transfer_write": transfers.write,
+    "vector.transfer_write": row_stores.write,
     "vector.transpose": positions.transpose,
 }

@@ -6,11 +6,15 @@
     scf.forall (%p) in (tiles * parts) { for each worker of a tile: add its sum to a part of the tile; the epilogue }
 
 The tiles that fill whole waves are computed as ever. The steps of the rest, one tile's behind the other's, are dealt
-out to the workers in runs of equal length; a run lies in two tiles at most. The sums are added in the workers' order,
-so that results do not depend on timing. The workspace is a buffer of its own, behind the outputs (``xcc.scratch``).
+out to the workers in runs of equal length; a run lies in two tiles at most, and in one where each tile can have as many
+workers (those of its last ones are shorter then). The sums are added in the workers' order, so that results do not
+depend on timing. The workspace is a buffer of its own, behind the outputs (``xcc.scratch``). A tile's sum may be over
+several loops that are walked as one, as a convolution's.
 """
 
 from __future__ import annotations
+
+from math import gcd
 
 from xcc import symbolic
 from xcc._mlir import Attribute, Type, Value, ir, scf_d, vector_d
@@ -46,14 +50,18 @@ class Streamed:
         assert op is not None
         self.op = op
         self.access = domain(kernel).position[op]
-        loop = next(p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1)
-        self.depth = self.ev.reduce[op][loop]
-        self.rows, self.columns = (-(-symbolic.evaluate(size, {}) // lanes)
-                                   for size, lanes in zip(nest.dims, schedule.vector, strict=True))
+        loops = self.ev.joined.get(op) or [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1][:1]
+        self.depth = self.ev.reduce[op][loops[-1]]
+        self.rows, self.columns = (-(-symbolic.evaluate(size, {}) // side)
+                                   for size, side in zip(nest.dims, schedule.block, strict=True))
         self.tiles, self.workers = min(schedule.gpu.streamed[0], self.rows * self.columns), schedule.gpu.streamed[1]
         self.full = self.rows * self.columns - self.tiles
-        steps = dim_max(ceildiv(op.loops[loop], self.depth), 1)
-        self.steps, self.share = self.b.dim(steps), self.b.dim(ceildiv(steps * self.tiles, self.workers))
+        steps = dim_max(ceildiv(symbolic.product([op.loops[p] for p in loops]), self.depth), 1)
+        share = ceildiv(steps * self.tiles, self.workers)
+        self.apart = self.workers % self.tiles == 0     # each worker has steps of one tile
+        # of a tile, with those behind its end that its last workers would have
+        dealt = share * (self.workers // self.tiles) if self.apart else steps
+        self.steps, self.share, self.dealt = self.b.dim(steps), self.b.dim(share), self.b.dim(dealt)
 
     def emit(self) -> None:
         """Both loops."""
@@ -96,36 +104,44 @@ class Streamed:
     def _indices(self, number: Value, first: Value, rows: int) -> dict[int, Ix]:
         """The coordinates of `rows` rows of tile `number` from row `first` on."""
         b, out = self.b, {}
-        for d, (at, lanes) in enumerate(zip(self._place(number), self.schedule.vector, strict=True)):
-            low = b.mul(at, b.int(lanes))
+        for d, (at, lanes, side) in enumerate(zip(self._place(number), self.schedule.vector, self.schedule.block,
+                                                  strict=True)):
+            low = b.mul(at, b.int(side))
             count = lanes
             if d == 0 and rows != lanes:
                 low, count = b.add(low, first), rows
-            b.multiples[low] = count
+            b.multiples[low] = gcd(count, side)
             size = symbolic.evaluate(self.nest.dims[d], {})
-            limit = None if size % lanes == 0 else \
-                b.binary("arith.minsi", b.int(count), b.binary("arith.maxsi", b.sub(b.int(size), low), b.int(0)))
+            limit = None if size % side == 0 and side == lanes else b.binary(
+                "arith.minsi", b.int(min(count, side)), b.binary("arith.maxsi", b.sub(b.int(size), low), b.int(0)))
             out[d] = Ix(base=low, coefs=((Axis(count, d, limit), 1),)) if count > 1 else b.ix_of(low)
         return out
 
     def _sums(self, worker: Value) -> None:
         """What one worker adds up, to its places of the workspace."""
-        b = self.b
-        steps = self.steps
+        b, dealt = self.b, self.dealt
         begin = b.mul(worker, self.share)
-        end = b.binary("arith.minui", b.add(begin, self.share), b.mul(steps, b.int(self.tiles)))
-        first = b.binary("arith.divui", begin, steps)
-        last = b.binary("arith.ceildivui", end, steps)
+        if self.apart:
+            self._sum(worker, b.binary("arith.divui", worker, b.int(self.workers // self.tiles)), begin, b.int(0))
+            return
+        end = b.binary("arith.minui", b.add(begin, self.share), b.mul(dealt, b.int(self.tiles)))
+        first = b.binary("arith.divui", begin, dealt)
+        last = b.binary("arith.ceildivui", end, dealt)
         with for_loop(first, last, b.int(1)) as tile, b.scope():
-            start = b.mul(tile, steps)
-            low = b.sub(b.binary("arith.maxui", begin, start), start)
-            high = b.sub(b.binary("arith.minui", end, b.add(start, steps)), start)
-            env = {f"i{d}": i for d, i in
-                   self._indices(b.add(tile, b.int(self.full)), b.int(0), self.schedule.vector[0]).items()}
-            self.ev.bounds = b.mul(low, b.int(self.depth)), b.mul(high, b.int(self.depth))
-            total = self.ev.tile(self.op.results[0], [b.access(e, env) for e in self.access])
-            self.ev.bounds = None
-            self._write(total, self._slot(worker, b.sub(tile, first)))
+            self._sum(worker, tile, begin, b.sub(tile, first))
+
+    def _sum(self, worker: Value, tile: Value, begin: Value, piece: Value) -> None:
+        """The worker's steps of one tile, of those that start with step `begin` of all tiles."""
+        b = self.b
+        start = b.mul(tile, self.dealt)
+        low = b.binary("arith.minui", b.sub(b.binary("arith.maxui", begin, start), start), self.steps)
+        high = b.binary("arith.minui", b.sub(b.add(begin, self.share), start), self.steps)
+        indices = self._indices(b.add(tile, b.int(self.full)), b.int(0), self.schedule.vector[0])
+        env = {f"i{d}": i for d, i in self.nest.coordinates(indices).items()}
+        self.ev.bounds = b.mul(low, b.int(self.depth)), b.mul(high, b.int(self.depth))
+        total = self.ev.tile(self.op.results[0], [b.access(e, env) for e in self.access])
+        self.ev.bounds = None
+        self._write(total, self._slot(worker, piece))
 
     def _slot(self, worker: Value, piece: Value) -> Value:
         return self.b.add(self.b.mul(worker, self.b.int(PIECES)), piece)
@@ -140,12 +156,12 @@ class Streamed:
 
     def _total(self, tile: Value, first: Value, axes: tuple[Axis, ...]) -> V:
         """The sums of all workers of `tile`, of its rows from `first` on, added in order; several are read at once."""
-        b, share, steps = self.b, self.share, self.steps
+        b, share, dealt = self.b, self.share, self.dealt
         element = self.op.results[0].element
         zero = b.splat(scalar_attr(element, 0), [a.size for a in axes])
-        begin = b.mul(tile, steps)
+        begin = b.mul(tile, dealt)
         low = b.binary("arith.divui", begin, share)
-        last = b.binary("arith.divui", b.sub(b.add(begin, steps), b.int(1)), share)
+        last = b.binary("arith.divui", b.sub(b.add(begin, dealt), b.int(1)), share)
         together = min(TOGETHER, -(-self.workers // self.tiles))
         loop = scf_d.ForOp(low, b.add(last, b.int(1)), b.int(together), [zero])
         add = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
@@ -162,7 +178,7 @@ class Streamed:
     def _read(self, worker: Value, tile: Value, first: Value, axes: tuple[Axis, ...]) -> Value:
         """What `worker` added up of `tile`, of its rows from `first` on."""
         b, element = self.b, self.op.results[0].element
-        piece = b.sub(tile, b.binary("arith.divui", b.mul(worker, self.share), self.steps))
+        piece = b.sub(tile, b.binary("arith.divui", b.mul(worker, self.share), self.dealt))
         read = vector_d.TransferReadOp(
             ir.VectorType.get([a.size for a in axes], element), self.workspace,
             [self._slot(worker, piece), first, b.int(0)], self._map(axes),

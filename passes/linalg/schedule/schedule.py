@@ -99,8 +99,8 @@ class Schedule:
     def _check_gpu(self, gpu: GpuPart) -> None:
         if gpu.splits > 1 and not all(self.block):
             raise UserError("xcc.config: splits are of tiles of the outer forall, no entry of block is 0")
-        if gpu.streamed and (len(gpu.streamed) != 2 or len(self.block) != 2 or self.block != self.vector
-                             or not 0 < gpu.streamed[0] <= gpu.streamed[1] or self.flatten or any(self.joined)):
+        if gpu.streamed and (len(gpu.streamed) != 2 or len(self.block) != 2 or not all(self.block)
+                             or not 0 < gpu.streamed[0] <= gpu.streamed[1]):
             raise UserError(f"xcc.config: streamed {gpu.streamed} must be tiles and as many workers or more, of a "
                             "product with two dims and a workgroup a tile")
 

@@ -49,3 +49,15 @@ def test_columns_fill_the_cores():
     assert matrix_tile(2048, 768, 3072, 1, 2, False, chip, unit=64).n == 128
     assert matrix_tile(3152, 768, 3072, 1, 2, False, chip).n == 256
     assert matrix_tile(4096, 4096, 4096, 1, 2, False, chip, unit=64).n == 256
+
+
+@pytest.mark.parametrize("m, n, k, least", [(768, 768, 8192, 100), (256, 2304, 25088, 120), (64, 576, 401408, 120)])
+def test_long_sums_of_few_results_are_added_up_by_several_workgroups(m, n, k, least):
+    """As many as nearly all cores, and no more."""
+    t = matrix_tile(m, n, k, 1, 2, False, ALL["sm_90a"], streams=True)
+    assert t.workers > 1 and least <= -(-m // t.m) * -(-n // t.n) * t.workers <= ALL["sm_90a"].cores
+
+
+@pytest.mark.parametrize("m, n, k", [(4096, 4096, 4096), (768, 768, 2048), (16, 4096, 8192), (64, 64, 512)])
+def test_other_sums_are_one_workgroup_s(m, n, k):
+    assert matrix_tile(m, n, k, 1, 2, False, ALL["sm_90a"], streams=True).workers == 1
