@@ -20,7 +20,7 @@ from xcc.passes.shared.packing import tile_groups
 from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import PRODUCTS, name_of, producer, rewrite
-from xcc.passes.xt.products.panels import pack_columns, panel_width, static_shape
+from xcc.passes.xt.products.panels import FILLED, pack_columns, panel_width, static_shape
 from xcc.passes.xt.products.product_sides import (
     MANY_ROWS,
     before_transpose,
@@ -34,7 +34,6 @@ from xcc.targets.base import Chip
 from xcc.weights import WeightStore
 
 LEAST = 4      # columns of a panel of a filter: a vector of i32
-FILLED = 64    # columns of narrow weights for each that is filled with zeros
 
 
 @register_pass

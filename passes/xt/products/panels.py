@@ -11,6 +11,8 @@ from xcc.dialects import xt
 from xcc.passes.shared.dot_instructions import dot_products_of
 from xcc.targets.base import Chip
 
+FILLED = 64     # columns of narrow weights for each that is filled with zeros
+
 
 def multiplies(chip: Chip, dtype: str) -> bool:
     """Whether `chip` has an instruction that multiplies two values of `dtype`, a narrow type."""

@@ -9,6 +9,7 @@ from xcc.passes.base import PassContext
 from xcc.passes.shared.packing import tile_groups, tile_step
 from xcc.passes.xt.pack_weights import PackWeights
 from xcc.passes.xt.products.panels import pack_columns, panel_width
+from xcc.passes.xt.widen_products import WidenProducts
 from xcc.symbolic import sym
 from xcc.targets.cpu.chip import CHIPS
 from xcc.weights import WeightStore
@@ -90,6 +91,29 @@ def test_numbers_stay_in_groups(case, kinds, chip):
     PackWeights(width=4, dot=("vnni", "sdot", "bf16")).run(module, PassContext(weights=store, chip=CHIPS[chip]))
     xt.verify(module)
     assert "OHWIoi" in str(module) or "packed_matmul" in str(module)
+    got = reference(module, [x], {n: store[n] for n in store})
+    np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("case", ["matrix", "transposed", "filter"])
+def test_halves_that_are_decoded(case):
+    """Weights of f16 that many rows multiply: they stay so, in panels where these take few columns more."""
+    shape, (*dims, _), make = CASES["filter" if case == "filter" else "matrix"]
+    weight, store = (*dims, 40), WeightStore()
+    w = drawn("f16", *weight[::-1] if case == "transposed" else weight)
+    store.add("w", w)
+
+    def build(x):
+        y = xt.weight("w", w.shape, "f16")
+        return xt.dot_general(x, y, lhs_contract=(1,), rhs_contract=(1,)) if case == "transposed" else make(x, y)
+
+    module = module_of(build, xt.TensorType(shape, "f16"))
+    x = drawn("f16", *(9 if d is N else d for d in shape))
+    want = reference(module, [x], {"w": w})
+    for p in (WidenProducts(), PackWeights(width=16)):
+        p.run(module, PassContext(weights=store, chip=CHIPS["x86-64-v3"]))
+    xt.verify(module)
+    assert ("OHWIo" if case == "filter" else "packed_matmul") in str(module) and "x8xf16>" in str(module)
     got = reference(module, [x], {n: store[n] for n in store})
     np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
 
