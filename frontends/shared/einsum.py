@@ -9,7 +9,6 @@ from xcc._mlir import Value
 from xcc.diagnostics import Misfit, UserError
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import rank_of, squeeze
-from xcc.symbolic import Dim
 
 Term = tuple[str, ...]
 
@@ -51,17 +50,13 @@ def _letters(part: str, own: int, wide: int) -> Term:
 
 
 def _diagonal(letters: Term, x: Value) -> tuple[Term, Any]:
-    """Repeated letters of one operand: only the diagonal stays."""
-    for letter in set(letters):
+    """Repeated letters of one operand: only the diagonal stays, of which each element is read once."""
+    for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
             first = letters.index(letter)
             second = letters.index(letter, first + 1)
-            size = xt.shape_of(x)[first]
-            shape: list[Dim] = [1] * len(letters)
-            shape[first] = shape[second] = size
-            same = xt.compare(xt.iota(shape=tuple(shape), axis=first), xt.iota(shape=tuple(shape), axis=second),
-                              direction="eq")
-            x = xt.reduce(xt.select(same, x, xt.scalar(0, xt.element_type_of(x))), kind="sum", axes=(second,))
+            shape = tuple(1 if d == second else n for d, n in enumerate(xt.shape_of(x)))
+            x = squeeze(xt.gather_elements(x, xt.iota(shape=shape, axis=first, dtype="i64"), axis=second), [second])
             letters = (*letters[:second], *letters[second + 1:])
     return letters, x
 

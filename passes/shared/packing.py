@@ -7,9 +7,21 @@ from xcc.targets.base import Chip
 ROWS_PART = 196608      # elements of a product's left operand that may stay in the L2 cache
 STACK = 1 << 19         # bytes of panels on a thread's stack
 TURNED = 16             # steps that are turned together, as many columns or a vector of them
+TILE_GROUPS = 16        # of a row of a tile register
 PANELS = 4              # the part of the L2 cache that is for panels, of which there are two
 
 
 def panel_steps(chip: Chip, wide: int) -> int:
     """Steps of a panel of `wide` bytes a step, at most: longer sums are made in blocks."""
     return chip.l2_bytes // PANELS // (2 * wide)
+
+
+def tile_step(groups: int) -> int:
+    """Of the sums of a product in tile registers so many groups are multiplied at once; all steps are of one size."""
+    return max(n for n in range(1, TILE_GROUPS + 1) if groups % n == 0)
+
+
+def tile_groups(groups: int) -> int:
+    """`groups` and as many of zeros as leave the fewest steps, where these are half as many or less."""
+    filled = min(range(groups, groups + TILE_GROUPS), key=lambda n: (n // tile_step(n), n))
+    return filled if 2 * (filled // tile_step(filled)) <= groups // tile_step(groups) else groups

@@ -11,9 +11,9 @@
       tileloadd 6, %W ...; tileloadd 7, %W ...; tileloadd 4, %X ...; tdpbf16ps 0, 4, 6; tdpbf16ps 1, 4, 7; ... }
     tilestored 0 .. 3, %buffer
 
-A register holds 16 groups (64 bytes) of up to 16 rows of X, 16 columns of 16 groups of W, or 16 x 16 sums. Registers
-are named by the instructions, so that LLVM has none to allocate. What a loop's registers look like is set once for a
-chunk where all its loops agree, else before each loop.
+A register holds up to 16 groups (64 bytes) of up to 16 rows of X, 16 columns of as many groups of W, or 16 x 16 sums.
+Registers are named by the instructions, so that LLVM has none to allocate. What a loop's registers look like is set
+once for a chunk where all its loops agree, else before each loop.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from __future__ import annotations
 from xcc._mlir import Module, Operation, Type, Value, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index, op
-from xcc.passes.vector.unroll.amx_match import Chain, Read, Step, chains, drop
+from xcc.passes.vector.unroll.amx_match import GROUP_BYTES, Chain, Read, Step, chains, drop
 from xcc.targets.base import Chip
 
-ROWS = 16           # of a register
-ROW_BYTES = 64
+ROWS = 16           # of a register; columns of 4 bytes of one
 SUMS, LEFT, RIGHT = 0, 4, 6     # the first register of each kind
 
 
@@ -75,16 +74,17 @@ def _chunk(module: Module, o: Operation) -> None:
 def configuration(chain: Chain) -> bytes:
     """What ldtilecfg reads: palette 1, bytes of a row and rows for each register."""
     rows, width = bytearray(16), bytearray(32)
-    def put(register: int, n: int) -> None:
+
+    def put(register: int, n: int, columns: int) -> None:
         rows[register] = n
-        width[2 * register] = ROW_BYTES
+        width[2 * register] = GROUP_BYTES * columns
 
     for i, (_, n) in enumerate(chain.pieces):
-        put(_left(i), n)
+        put(_left(i), n, chain.groups)
         for j in range(chain.right):
-            put(SUMS + i * chain.right + j, n)
+            put(SUMS + i * chain.right + j, n, ROWS)
     for j in range(chain.right):
-        put(RIGHT + j, ROWS)
+        put(RIGHT + j, chain.groups, ROWS)
     return bytes([1, *[0] * 15]) + bytes(width) + bytes(rows)
 
 

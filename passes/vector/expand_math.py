@@ -22,6 +22,7 @@ from xcc.passes.shared.values import op, splat_constant
 from xcc.passes.vector.math import double, double_trigonometry, elementary, trigonometry
 from xcc.passes.vector.math.gelu import fuse_gelu
 from xcc.passes.walk import ops_where
+from xcc.targets.base import Chip
 
 _NAMES = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "exp", "exp2",
           "expm1", "log", "log10", "log1p", "log2", "power", "sin", "sinh", "tan", "tanh")
@@ -36,6 +37,7 @@ def _functions(*modules: ModuleType) -> dict[str, Callable[..., Lanes]]:
 
 _FUNCTIONS = _functions(elementary, trigonometry)
 _DOUBLE = _functions(double, double_trigonometry)
+_SCALED = (elementary.exp, elementary.exp2)
 _CALLED = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "erf", "expm1", "log1p", "sinh",
            "tan", "tanh")
 _DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
@@ -57,16 +59,21 @@ class ExpandMath(Pass):
                 if self.libm and _is_called(o):
                     _call(o, module)
                 else:
-                    _expand(o, self.libm)
+                    _expand(o, self.libm, _scales(o, ctx.chip))
         for o in ops_where(module, lambda o: o.name == SCALE, outer_first=True):
-            if not (isinstance(o.results[0].type, ir.VectorType) and has_instruction(ctx.chip)):
+            if not _scales(o, ctx.chip):
                 with ir.InsertionPoint(o), o.location:
                     y = elementary.in_two_steps(Lanes(o.operands[0]), Lanes(o.operands[2]))
                 o.results[0].replace_all_uses_with(y.v)
                 o.erase()
 
 
-def _expand(o: Operation, libm: bool) -> None:
+def _scales(o: Operation, chip: Chip | None) -> bool:
+    """Whether the chip has an instruction for x * 2**n of the lanes of `o`."""
+    return isinstance(o.results[0].type, ir.VectorType) and has_instruction(chip)
+
+
+def _expand(o: Operation, libm: bool, scales: bool) -> None:
     elem = element(o.results[0].type)
     operands = [Lanes(v) for v in o.operands]
     if o.name in _DIVISIONS:
@@ -81,7 +88,8 @@ def _expand(o: Operation, libm: bool) -> None:
         y = Lanes(op(o.name, [operands[0].type], [x.v for x in operands]))
     else:
         functions = _DOUBLE if isinstance(elem, ir.F64Type) else _FUNCTIONS
-        y = _constant_power(o, operands[0]) or functions[o.name](*operands)
+        far = {"lowest": elementary.LOWEST_SCALED} if scales and functions[o.name] in _SCALED else {}
+        y = _constant_power(o, operands[0]) or functions[o.name](*operands, **far)
     if narrow:
         y = y.cast("truncf", elem)
     o.results[0].replace_all_uses_with(y.v)

@@ -17,10 +17,11 @@ from xcc.dialects import xt
 from xcc.dialects.xt.numeric import Array
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
+from xcc.passes.shared.packing import tile_groups
 from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import PRODUCTS, name_of, producer, rewrite
-from xcc.passes.xt.products.panels import pack_columns, panel_width, static_shape
+from xcc.passes.xt.products.panels import FILLED, pack_columns, panel_width, static_shape
 from xcc.passes.xt.products.product_sides import (
     MANY_ROWS,
     before_transpose,
@@ -34,7 +35,6 @@ from xcc.targets.base import Chip
 from xcc.weights import WeightStore
 
 LEAST = 4      # columns of a panel of a filter: a vector of i32
-FILLED = 64    # columns of narrow weights for each that is filled with zeros
 
 
 @register_pass
@@ -51,8 +51,8 @@ class PackWeights(Pass):
     transpose reads. A computed filter is brought into panels in the same way.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
-    the last group is zeros in the weights, and x is padded. So is what outputs of a filter lack to a whole panel, which
-    is not stored.
+    the last group is zeros in the weights, and x is padded; so are groups that leave tile registers fewer steps. So is
+    what outputs of a filter lack to a whole panel, which is not stored.
 
     An image times a scale of its channels (squeeze and excite) is not scaled before a product: the panels are, being
     fewer: ``packed_matmul(x * s, w')`` becomes ``packed_matmul(x, w' * s)``, with a batch where s has one.
@@ -98,6 +98,11 @@ class _Packer:
         kinds = tuple(xt.TensorType.of(v).dtype for v in op.operands)
         return next((d.group for d in self.dot if kinds in d.types), 1)
 
+    def groups(self, depth: int, group: int) -> int:
+        """Groups of a sum of `depth` terms: more than it needs, of zeros, where tile registers take them faster."""
+        least = -(-depth // group)
+        return tile_groups(least) if group > 1 and self.chip is not None and self.chip.tile_products else least
+
     def product(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
         last = len(xt.shape_of(op.operands[0])) - 1
@@ -108,10 +113,10 @@ class _Packer:
         if columns <= self.width and not transposed and group == 1:     # one panel as it is
             return None
         width = panel_width(columns, self.width, group == 1)
-        panels, groups = -(-columns // width), -(-depth // group)
+        panels, groups = -(-columns // width), self.groups(depth, group)
         w = self.weight(op, f"panels{width}{'t' if transposed else ''}{f'x{group}' if group > 1 else ''}",
                         (panels, depth, width) if group == 1 else (panels, groups, width, group),
-                        lambda w: pack_columns(w.T if transposed else w, width, group))
+                        lambda w: pack_columns(w.T if transposed else w, width, group, groups))
         scaled = scaled_channels(op, columns) if group == 1 else None
         if scaled is not None:
             x, scale = scaled
@@ -204,7 +209,7 @@ class _Packer:
         width = self._filter_width(outputs, group)
         if not width and group == 1:
             return None
-        window, groups = int(np.prod(kernel)), -(-inputs // group)
+        window, groups = int(np.prod(kernel)), self.groups(inputs, group)
         rest = {k: v for k, v in vars(a).items() if k != "filter"}
         if group == 1:
             w = self.weight(op, f"panels{width}", (outputs // width, *kernel, inputs, width),

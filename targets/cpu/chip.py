@@ -98,7 +98,7 @@ class Seen:
         architecture, system: as ``platform`` has them.
         triple, cpu, features: LLVM's names; of the features ``+name`` and ``-name``.
         cores: physical ones.
-        l2_bytes, l3_bytes: caches; 0 where the system does not say.
+        l1_bytes, l2_bytes, l3_bytes: caches, the first of data; 0 where the system does not say.
     """
 
     architecture: str
@@ -107,6 +107,7 @@ class Seen:
     cpu: str
     features: tuple[str, ...]
     cores: int
+    l1_bytes: int = 0
     l2_bytes: int = 0
     l3_bytes: int = 0
 
@@ -168,28 +169,30 @@ def _chip(seen: Seen) -> Chip:
     """The chip of a machine: what is not seen is from the nearest entry of the table."""
     has = {f[1:] for f in seen.features if f[:1] == "+"}
     x86 = seen.architecture in ("x86_64", "amd64")
-    if x86:
-        wide = {"avx512vl", "avx512dq"} <= has
-        base = CHIPS.get(seen.cpu if wide else "", CHIPS["x86-64-v4" if wide else "x86-64-v3"])
-    else:
-        base = CHIPS["apple-m1" if seen.system == "Darwin" else "neoverse-v1"]
     features = [f for f in seen.features if f[1:] != "prefer-256-bit"]
     matrix = tuple(dict.fromkeys(m for f, m in MATRIX.items() if f in has))
     if x86 and "vnni" not in matrix:
         matrix = (*matrix, "madd")
+    if x86:
+        vector_bytes = 64 if {"avx512vl", "avx512dq"} <= has else 32
+        base = max((c for c in CHIPS.values() if c.triple == _X86 and c.vector_bytes == vector_bytes),
+                   key=lambda c: (c.name == seen.cpu, -len({*matrix} ^ {*c.matrix})))
+    else:
+        base = CHIPS["apple-m1" if seen.system == "Darwin" else "neoverse-v1"]
     return replace(base, name=seen.cpu, triple=seen.triple, cpu=seen.cpu, matrix=matrix, cores=seen.cores,
                    features=",".join([*features, "-prefer-256-bit"]) if x86 else ",".join(features),
-                   l2_bytes=seen.l2_bytes or base.l2_bytes, l3_bytes=seen.l3_bytes or base.l3_bytes)
+                   shared_bytes=seen.l1_bytes or base.shared_bytes, l2_bytes=seen.l2_bytes or base.l2_bytes,
+                   l3_bytes=seen.l3_bytes or base.l3_bytes)
 
 
 def _caches() -> dict[str, int]:
-    """What Linux says of this machine's L2 and L3 caches, in bytes."""
+    """What Linux says of this machine's caches, those of instructions aside, in bytes."""
     found: dict[str, int] = {}
     for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
         try:
-            level, size = (folder / "level").read_text().strip(), (folder / "size").read_text().strip()
+            level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
         except OSError:
             continue
-        if level in ("2", "3") and size.endswith("K") and size[:-1].isdecimal():
+        if level in ("1", "2", "3") and kind != "Instruction" and size.endswith("K") and size[:-1].isdecimal():
             found[f"l{level}_bytes"] = int(size[:-1]) << 10
     return found

@@ -9,14 +9,17 @@ from __future__ import annotations
 from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import element_bytes, volume
 from xcc.passes.linalg.kernel.kernel import Access, Op, Tensor, bare_loop, is_packed
+from xcc.passes.shared.packing import tile_step
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
-ROWS = 16           # of a register; also the groups of one of its rows
+ROWS = 16           # of a register
 SUMS = 4            # registers
 GROUP_BYTES = 4
 STRIP = 4           # rows of sums that the rest of a kernel takes at once: eight vectors
 MATRIX_READ = 4     # tiles that are multiplied while a panel of weights comes from the L3 cache
+LEAST_GROUPS = {2: 1, 4: 3}     # of a step, by their elements: it takes as long as one of 16, as two groups of bytes by
+                                # dot products, or half a group of bf16
 LEAST_ROWS = 4      # below that weights are read once or twice: reading them is all the time there is
 
 
@@ -33,8 +36,8 @@ def matrix_tile(op: Op, dims: tuple[Dim, ...], m_dims: list[int], n_loop: int, c
         return None
     size, groups = op.loops[group], bare_loop(right[-3])
     depth = None if groups is None else op.loops[groups]
-    if groups is None or not isinstance(depth, int) or depth % ROWS or not isinstance(size, int) \
-            or size * element_bytes(left.element) != GROUP_BYTES:
+    if groups is None or not isinstance(depth, int) or not depth or not isinstance(size, int) \
+            or size * element_bytes(left.element) != GROUP_BYTES or tile_step(depth) < LEAST_GROUPS[size]:
         return None
     vector, room = [1] * len(dims), min(2, SUMS * ROWS // columns)
     inner, *outer = m_dims
@@ -45,7 +48,7 @@ def matrix_tile(op: Op, dims: tuple[Dim, ...], m_dims: list[int], n_loop: int, c
         vector[outer[0]] = _rows(dims[outer[0]], room)
     if volume(dims[d] for d in m_dims) < LEAST_ROWS:
         return None
-    lanes = {group: size, groups: ROWS}
+    lanes = {group: size, groups: tile_step(depth)}
     return vector, tuple(lanes.get(p, 1) for p, r in enumerate(op.reduction) if r)
 
 

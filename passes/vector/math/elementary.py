@@ -22,6 +22,11 @@ _EXP = [1.3814540579915047e-3, 8.36874544620514e-3, 4.166838899254799e-2, 0.1666
 """(e^r - 1 - r) / r^2 for |r| <= ln(2) / 2, least relative error of e^r (3e-9), found by weighted least squares."""
 
 
+LOWEST, LOWEST_SCALED = -248.0, -600.0
+"""Least exponents of exp's results, in two steps and by instructions for x * 2**n. Intel's processors take 200 cycles
+for what rounds to a subnormal number or is little below those, and one for 0 from further below (masked keys)."""
+
+
 def _power_of_two(n: Lanes) -> Lanes:
     """2**n for integers n in [-126, 127], in f32."""
     return ((n + 127) << 23).bits()
@@ -52,13 +57,13 @@ def _exp_reduced(x: Lanes) -> tuple[Lanes, Lanes]:
     return (r * r).fma(r.poly(_EXP), r), n
 
 
-def exp(x: Lanes) -> Lanes:
-    r, nf, n = _exp_argument(x.at_most(89.0).at_least(-104.0))
+def exp(x: Lanes, lowest: float = LOWEST) -> Lanes:
+    r, nf, n = _exp_argument(x.at_most(89.0).at_least(math.log(2.0) * lowest))
     return r.poly([*_EXP, 1.0, 1.0]).scaled(nf, n)
 
 
-def exp2(x: Lanes) -> Lanes:
-    x = x.at_most(129.0).at_least(-151.0)
+def exp2(x: Lanes, lowest: float = LOWEST) -> Lanes:
+    x = x.at_most(129.0).at_least(lowest)
     nf, n = _round_to_int(x, 1.0)
     r = (x - nf) * 0.6931471805599453
     return r.poly([*_EXP, 1.0, 1.0]).scaled(nf, n)

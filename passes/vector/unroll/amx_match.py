@@ -11,7 +11,7 @@ from xcc.passes.vector.unroll.unroll_contract import Contract
 from xcc.passes.walk import ops_where
 
 ROWS = 16           # of a register
-ROW_BYTES = 64
+GROUP_BYTES = 4
 MOST_SUMS = 4       # registers for sums; two are for the left operand, two for the right one
 INSTRUCTIONS = {frozenset(): "tdpbssd", frozenset({0}): "tdpbusd", frozenset({1}): "tdpbsud",
                 frozenset({0, 1}): "tdpbuud"}
@@ -49,13 +49,14 @@ class Chain:
     """Contracts that add up, in loops around them, from zeros to a write into a buffer.
 
     pieces: of the rows, (coordinates in the result's dims but the last, number of rows). right: registers a row of
-    the right operand takes. first: the op before which the sums begin.
+    the right operand takes. groups: of a step. first: the op before which the sums begin.
     """
 
     write: Any
     pieces: list[tuple[tuple[int, ...], int]]
     right: int
-    instruction: str
+    groups: int = 0
+    instruction: str = ""
     first: Any = None
     steps: list[Step] = field(default_factory=list)
 
@@ -79,7 +80,7 @@ def _chain(write: Operation) -> Chain | None:
     same = len({n for _, n in pieces}) == 1
     if len(pieces) * right > MOST_SUMS or len(pieces) > 2 and not same:
         return None
-    chain = Chain(write, pieces, right, "")
+    chain = Chain(write, pieces, right)
     return chain if _follow(chain, value) and chain.steps else None
 
 
@@ -132,8 +133,8 @@ def _step(chain: Chain, o: Operation) -> Step | None:
     left, right = _read(o.operands[1 - number]), _read(o.operands[number])
     if left is None or right is None or left.width != right.width:
         return None
-    group = c.sizes[c.group]
-    if c.sizes[groups] * group * left.width != ROW_BYTES or c.sizes[groups] != ROWS:
+    group, steps = c.sizes[c.group], c.sizes[groups]
+    if group * left.width != GROUP_BYTES or steps > ROWS or chain.groups not in (0, steps):
         return None
     rows_step = left.strides[left.dims[len(rows) - 1]]
     fits = rows_step is not None and _steps(left)[-2:] == [group, 1] and _steps(right)[1:] == [group, 1] \
@@ -141,7 +142,7 @@ def _step(chain: Chain, o: Operation) -> Step | None:
     instruction = _instruction(o.operands[1 - number], {int(n != 1 - number) for n in c.unsigned})
     if not fits or not instruction or chain.instruction not in ("", instruction):
         return None
-    chain.instruction = instruction
+    chain.instruction, chain.groups = instruction, steps
     return Step(o, left, right)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.lanes import LOOKUP, SCALE, Lanes
 from xcc.passes.shared.values import op, scalar_attr, splat_constant, vec
-from xcc.passes.vector.math.elementary import in_two_steps
+from xcc.passes.vector.math.elementary import LOWEST, in_two_steps
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 ENTRIES = 16        # of a table in a register
@@ -53,9 +53,14 @@ def _scale(u: Unroller, o: Operation) -> None:
     for key in out.keys():
         at = (x.chunk(key), exponent.chunk(key), whole.chunk(key))
         if at not in seen:
-            seen[at] = _scalef(*at[:2]) if out.width(key) in _WIDTHS else in_two_steps(Lanes(at[0]), Lanes(at[2])).v
+            seen[at] = _scalef(*at[:2]) if out.width(key) in _WIDTHS else _in_two_steps(Lanes(at[0]), Lanes(at[2])).v
         out.chunks[key] = seen[at]
     u.set(o, out)
+
+
+def _in_two_steps(x: Lanes, n: Lanes) -> Lanes:
+    least = int(LOWEST)
+    return in_two_steps(x, n.compare("slt", least).select(n.const(least), n))
 
 
 def _scalef(x: Value, n: Value) -> Value:

@@ -11,6 +11,8 @@ from xcc.dialects import xt
 from xcc.passes.shared.dot_instructions import dot_products_of
 from xcc.targets.base import Chip
 
+FILLED = 64     # columns of narrow weights for each that is filled with zeros
+
 
 def multiplies(chip: Chip, dtype: str) -> bool:
     """Whether `chip` has an instruction that multiplies two values of `dtype`, a narrow type."""
@@ -35,10 +37,13 @@ def panel_width(columns: int, most: int, thirds: bool = True) -> int:
     return most + half if thirds and 16 * three <= 15 * two else most
 
 
-def pack_columns(w: np.ndarray[Any, Any], width: int, group: int = 1) -> np.ndarray[Any, Any]:
-    """[K, N] as panels [ceil(N / width), K, width], in groups [.., ceil(K / group), width, group]; zeros around."""
+def pack_columns(w: np.ndarray[Any, Any], width: int, group: int = 1, groups: int = 0) -> np.ndarray[Any, Any]:
+    """[K, N] as panels [ceil(N / width), K, width], in groups [.., ceil(K / group), width, group]; zeros around.
+
+    groups: how many, where more than the sums need.
+    """
     depth, columns = w.shape
-    w = np.pad(w, ((0, -depth % group), (0, -columns % width)))
+    w = np.pad(w, ((0, groups * group - depth if groups else -depth % group), (0, -columns % width)))
     panels = w.reshape(-1, group, w.shape[1] // width, width)
     packed = np.ascontiguousarray(panels.transpose(2, 0, 3, 1))
     return packed if group > 1 else packed.reshape(packed.shape[:3])

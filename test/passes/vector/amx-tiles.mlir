@@ -88,3 +88,27 @@ func.func @bytes(%x: memref<20x16x4xi8>, %w: memref<16x16x4xi8>, %y: memref<20x1
   }
   return
 }
+
+// Steps of 5 groups: rows of the left registers are 20 bytes, the right one has 5 rows.
+// CHECK-LABEL: func.func @few_groups
+// CHECK: llvm.mlir.addressof @amx_0a0a00000a0a0500
+// CHECK-COUNT-2: "llvm.x86.tilezero"
+// CHECK: "llvm.x86.tileloadd64"
+// CHECK: "llvm.x86.tdpbusd"
+// CHECK-COUNT-2: "llvm.x86.tilestored64"
+func.func @few_groups(%x: memref<20x5x4xi8>, %w: memref<5x16x4xi8>, %y: memref<20x16xi32>) attributes {xt.kernel} {
+  %zero = arith.constant dense<0> : vector<20x16xi32>
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0 : i8
+  %none = arith.constant 0 : i32
+  scf.forall (%i) in (1) {
+    %buffer = memref.alloca() {alignment = 64 : i64} : memref<20x16xi32>
+    %u = vector.transfer_read %x[%c0, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<20x5x4xi8>, vector<20x5x4xi8>
+    %v = vector.transfer_read %w[%c0, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<5x16x4xi8>, vector<5x16x4xi8>
+    %t = vector.contract {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction", "reduction"], kind = #vector.kind<add>, xcc.unsigned = array<i64: 0>} %u, %v, %zero : vector<20x5x4xi8>, vector<5x16x4xi8> into vector<20x16xi32>
+    vector.transfer_write %t, %buffer[%c0, %c0] {in_bounds = [true, true]} : vector<20x16xi32>, memref<20x16xi32>
+    %q = vector.transfer_read %buffer[%c0, %c0], %none {in_bounds = [true, true]} : memref<20x16xi32>, vector<20x16xi32>
+    vector.transfer_write %q, %y[%c0, %c0] {in_bounds = [true, true]} : vector<20x16xi32>, memref<20x16xi32>
+  }
+  return
+}

@@ -77,7 +77,8 @@ def rounded(a: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("rows, depth, columns", [
-    (128, 96, 64), (49, 64, 96), (17, 32, 40), (5, 64, 1000), (33, 128, 16), (784, 32, 48)])
+    (128, 96, 64), (49, 64, 96), (17, 32, 40), (5, 64, 1000), (33, 128, 16), (784, 32, 48), (40, 48, 64),
+    (35, 34, 64), (21, 10, 32)])
 def test_products_of_bf16(emulated: None, rows: int, depth: int, columns: int) -> None:
     x, w = (RNG.standard_normal(s).astype(np.float32) for s in ((rows, depth), (depth, columns)))
     b = RNG.standard_normal(columns).astype(np.float32)
@@ -95,13 +96,14 @@ def test_rows_known_at_run_time(emulated: None) -> None:
         assert np.allclose(run(model, x), rounded(x) @ rounded(w), rtol=2e-2, atol=5e-2)
 
 
-@pytest.mark.parametrize("size, stride, window, outputs", [
-    (14, 1, 3, 64), (7, 1, 3, 32), (28, 2, 3, 64), (20, 1, 1, 96)])
-def test_convolutions_of_bf16(emulated: None, size: int, stride: int, window: int, outputs: int) -> None:
+@pytest.mark.parametrize("inputs, size, stride, window, outputs", [
+    (32, 14, 1, 3, 64), (32, 7, 1, 3, 32), (32, 28, 2, 3, 64), (32, 20, 1, 1, 96), (3, 12, 2, 3, 32),
+    (37, 9, 1, 3, 42)])
+def test_convolutions_of_bf16(emulated: None, inputs: int, size: int, stride: int, window: int, outputs: int) -> None:
     import onnxruntime
 
-    x = rounded(RNG.standard_normal((1, 32, size, size)))
-    w = rounded(RNG.standard_normal((outputs, 32, window, window)))
+    x = rounded(RNG.standard_normal((1, inputs, size, size)))
+    w = rounded(RNG.standard_normal((outputs, inputs, window, window)))
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], strides=[stride] * 2, pads=[window // 2] * 4)]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
@@ -112,10 +114,11 @@ def test_convolutions_of_bf16(emulated: None, size: int, stride: int, window: in
     assert np.allclose(run(model, x), wanted, rtol=2e-2, atol=2e-2 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("rows, columns", [(64, 64), (37, 80), (14, 32)])
-def test_products_of_bytes_are_exact(emulated: None, rows: int, columns: int) -> None:
-    x = RNG.integers(0, 255, (rows, 128)).astype(np.uint8)
-    w = RNG.integers(-128, 127, (128, columns)).astype(np.int8)
+@pytest.mark.parametrize("rows, depth, columns", [
+    (64, 128, 64), (37, 128, 80), (14, 128, 32), (37, 40, 64), (20, 67, 64), (19, 500, 77)])
+def test_products_of_bytes_are_exact(emulated: None, rows: int, depth: int, columns: int) -> None:
+    x = RNG.integers(0, 255, (rows, depth)).astype(np.uint8)
+    w = RNG.integers(-128, 127, (depth, columns)).astype(np.int8)
     model = compiled([helper.make_node("MatMulInteger", ["x", "w"], ["y"])], x, {"w": w}, x.shape, TensorProto.INT32)
     assert (run(model, x) == x.astype(np.int64) @ w.astype(np.int64)).all()
 

@@ -6,8 +6,10 @@ from kernel_cases import module_of, reference
 
 from xcc.dialects import xt
 from xcc.passes.base import PassContext
+from xcc.passes.shared.packing import tile_groups, tile_step
 from xcc.passes.xt.pack_weights import PackWeights
 from xcc.passes.xt.products.panels import pack_columns, panel_width
+from xcc.passes.xt.widen_products import WidenProducts
 from xcc.symbolic import sym
 from xcc.targets.cpu.chip import CHIPS
 from xcc.weights import WeightStore
@@ -67,14 +69,17 @@ GROUPED = {
                                                                           strides=(2, 2))),
     "filter of seven": ((N, 7, 7, 4), (3, 3, 4, 7), lambda x, w, t: xt.convolution(x, w, layout="NHWC", filter="HWIO",
                                                                                    dtype=t)),
+    "long sums": ((N, 67), (67, 5), lambda x, w, t: xt.dot_general(x, w, lhs_contract=(1,), rhs_contract=(0,),
+                                                                    dtype=t)),
     "wide filter": ((1, 4, 4, 8), (1, 2, 8, 2), lambda x, w, t: xt.convolution(x, w, layout="NHWC", filter="HWIO",
                                                                                dtype=t, rhs_dilation=(1, 2))),
 }
 
 
 @pytest.mark.parametrize("case", GROUPED)
+@pytest.mark.parametrize("chip", ["znver4", "sapphirerapids"])
 @pytest.mark.parametrize("kinds", [("ui8", "i8", "i32"), ("i8", "i8", "i32"), ("bf16", "bf16", "bf16")])
-def test_numbers_stay_in_groups(case, kinds):
+def test_numbers_stay_in_groups(case, kinds, chip):
     """Groups of bytes (of either sign on the left) and pairs of bf16, filled with zeros where a dim is no multiple."""
     shape, weight, make = GROUPED[case]
     store = WeightStore()
@@ -83,11 +88,40 @@ def test_numbers_stay_in_groups(case, kinds):
     module = module_of(lambda x: make(x, xt.weight("w", weight, kinds[1]), kinds[2]), xt.TensorType(shape, kinds[0]))
     x = drawn(kinds[0], *(5 if d is N else d for d in shape))
     want = reference(module, [x], {"w": w})
-    PackWeights(width=4, dot=("vnni", "sdot", "bf16")).run(module, PassContext(weights=store, chip=CHIPS["znver4"]))
+    PackWeights(width=4, dot=("vnni", "sdot", "bf16")).run(module, PassContext(weights=store, chip=CHIPS[chip]))
     xt.verify(module)
     assert "OHWIoi" in str(module) or "packed_matmul" in str(module)
     got = reference(module, [x], {n: store[n] for n in store})
     np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("case", ["matrix", "transposed", "filter"])
+def test_halves_that_are_decoded(case):
+    """Weights of f16 that many rows multiply: they stay so, in panels where these take few columns more."""
+    shape, (*dims, _), make = CASES["filter" if case == "filter" else "matrix"]
+    weight, store = (*dims, 40), WeightStore()
+    w = drawn("f16", *weight[::-1] if case == "transposed" else weight)
+    store.add("w", w)
+
+    def build(x):
+        y = xt.weight("w", w.shape, "f16")
+        return xt.dot_general(x, y, lhs_contract=(1,), rhs_contract=(1,)) if case == "transposed" else make(x, y)
+
+    module = module_of(build, xt.TensorType(shape, "f16"))
+    x = drawn("f16", *(9 if d is N else d for d in shape))
+    want = reference(module, [x], {"w": w})
+    for p in (WidenProducts(), PackWeights(width=16)):
+        p.run(module, PassContext(weights=store, chip=CHIPS["x86-64-v3"]))
+    xt.verify(module)
+    assert ("OHWIo" if case == "filter" else "packed_matmul") in str(module) and "x8xf16>" in str(module)
+    got = reference(module, [x], {n: store[n] for n in store})
+    np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("groups, filled, step", [
+    (1, 1, 1), (11, 11, 11), (16, 16, 16), (17, 18, 9), (24, 24, 12), (125, 128, 16), (195, 195, 15), (389, 400, 16)])
+def test_groups_that_fill_tile_registers(groups, filled, step):
+    assert (tile_groups(groups), tile_step(filled)) == (filled, step)
 
 
 @pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 2, 3, 1)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,19 @@ def test_native_is_the_host(host: str) -> None:
     assert (chip.name, chip.cores, chip.vector_bytes, chip.l2_bytes, chip.l3_bytes) == known[host]
     assert ("amx" in chip.matrix, "vnni" in chip.matrix) == (host == "xeon-16", host != "avx2")
     assert chip_of(CPU, "native,cores=3") == dataclasses.replace(chip, cores=3)
+
+
+@pytest.mark.parametrize(("without", "entry"), [
+    ((), "sapphirerapids"), (("amx-bf16",), "znver4"),
+    (("amx-bf16", "avx512bf16", "avx512vnni", "avxvnni"), "x86-64-v4"), (("avx512vl",), "x86-64-v3")])
+def test_what_is_not_seen_of_an_unknown_cpu(without: tuple[str, ...], entry: str) -> None:
+    """It is as in the entry whose vectors are as wide and whose matrix instructions are most alike."""
+    facts = json.loads(next(h for h in HOSTS if h.stem == "xeon-16").read_text())
+    features = tuple(f for f in facts["features"] if f[1:] not in without)
+    chip = cpu_chip._chip(cpu_chip.Seen(**facts | {"cpu": "new", "features": features, "l1_bytes": 7 << 10}))
+    like = cpu_chip.CHIPS[entry]
+    assert (chip.name, chip.shared_bytes) == ("new", 7 << 10)
+    assert (chip.flops, chip.bandwidth, chip.vector_bytes) == (like.flops, like.bandwidth, like.vector_bytes)
 
 
 def test_code_that_runs_at_once_is_for_this_machine(host: str) -> None:

@@ -1,0 +1,36 @@
+// RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="widen-products" | filecheck %s
+
+// A CPU that multiplies bf16 wants pairs of it, into which the operand of one row is not brought; a weight lies in them.
+// CHECK-LABEL: func.func @row
+// CHECK: %[[X:.*]] = "xt.convert"(%arg0) {{.*}} -> tensor<1x64xf32>
+// CHECK: "xt.dot_general"(%[[X]], %arg1)
+// CHECK: "xt.dot_general"(%arg0, %{{.*}}) {{.*}} : (tensor<1x64xbf16>, tensor<64x32xbf16>)
+func.func @row(%x: tensor<1x64xbf16>, %w: tensor<64x32xbf16>) -> (tensor<1x32xbf16>, tensor<1x32xbf16>) {
+  %v = "xt.weight"() {name = "v"} : () -> tensor<64x32xbf16>
+  %y = "xt.dot_general"(%x, %w) {dtype = bf16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<1x64xbf16>, tensor<64x32xbf16>) -> tensor<1x32xbf16>
+  %z = "xt.dot_general"(%x, %v) {dtype = bf16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<1x64xbf16>, tensor<64x32xbf16>) -> tensor<1x32xbf16>
+  return %y, %z : tensor<1x32xbf16>, tensor<1x32xbf16>
+}
+
+// CHECK-LABEL: func.func @many_rows
+// CHECK-NOT: xt.convert
+// CHECK: return
+func.func @many_rows(%x: tensor<8x64xbf16>, %w: tensor<64x32xbf16>) -> tensor<8x32xbf16> {
+  %y = "xt.dot_general"(%x, %w) {dtype = bf16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<8x64xbf16>, tensor<64x32xbf16>) -> tensor<8x32xbf16>
+  return %y : tensor<8x32xbf16>
+}
+
+// A weight that many rows are multiplied with is decoded by its kernel, a panel at a time.
+// CHECK-LABEL: func.func @halves
+// CHECK: %[[W:.*]] = "xt.weight"
+// CHECK-DAG: %[[X:.*]] = "xt.convert"(%arg0) {{.*}} -> tensor<8x64xf32>
+// CHECK-DAG: %[[D:.*]] = "xt.convert"(%[[W]]) {{.*}} -> tensor<64x32xf32>
+// CHECK: "xt.dot_general"(%[[X]], %[[D]]) {dtype = f16{{.*}} -> tensor<8x32xf16>
+// CHECK: %[[R:.*]] = "xt.convert"(%{{.*}}) {{.*}} -> tensor<1x64xf32>
+// CHECK: "xt.dot_general"(%[[R]], %[[W]])
+func.func @halves(%x: tensor<8x64xf16>, %r: tensor<1x64xf16>) -> (tensor<8x32xf16>, tensor<1x32xf16>) {
+  %w = "xt.weight"() {name = "w"} : () -> tensor<64x32xf16>
+  %y = "xt.dot_general"(%x, %w) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
+  %z = "xt.dot_general"(%r, %w) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<1x64xf16>, tensor<64x32xf16>) -> tensor<1x32xf16>
+  return %y, %z : tensor<8x32xf16>, tensor<1x32xf16>
+}
