@@ -25,7 +25,8 @@ class ChannelsLast(Pass):
 
     Before: ``y = xt.convolution(x, w) {layout = "NCHW", filter = "OIHW"}``
     After:  ``y = transpose(xt.convolution(transpose(x), w') {layout = "NHWC", filter = "HWIO"})``
-    with the transposes pushed through pointwise ops, pooling, reductions, concatenation, padding and slices.
+    with the transposes pushed through pointwise ops, pooling, reductions, group norms, concatenation, padding and
+    slices.
 
     block: pack the outputs of filters in blocks of this many (filter = "OHWIo") where it divides them; 0: never.
     pointwise-as-matmul: 1x1 convolutions with stride 1 become dot_general.
@@ -225,6 +226,11 @@ def _concatenate(s: _Layouts, op: Operation) -> Any:
     return rebuilt(op, [s.wanted(v) for v in op.operands], axis=axis)
 
 
+def _group_norm(s: _Layouts, op: Operation) -> Any:
+    x, *affine = op.operands
+    return rebuilt(op, [s.last[x], *affine], axis=xt.TensorType.of(x).rank - 1) if x in s.last else None
+
+
 def _resize(s: _Layouts, op: Operation) -> Any:
     if op.operands[0] not in s.last:
         return None
@@ -235,6 +241,7 @@ def _resize(s: _Layouts, op: Operation) -> Any:
 
 
 _RULES: dict[str, Callable[[_Layouts, Any], Any]] = {
-    "concatenate": _concatenate, "convolution": _convolution, "pad": _each_dim("low", "high", "interior"),
-    "reduce": _reduce, "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"), "resize": _resize,
+    "concatenate": _concatenate, "convolution": _convolution, "group_norm": _group_norm,
+    "pad": _each_dim("low", "high", "interior"), "reduce": _reduce,
+    "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"), "resize": _resize,
     "slice": _each_dim("starts", "limits", "strides")}
