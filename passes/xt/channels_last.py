@@ -18,6 +18,8 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import access_of, erase_dead, name_of, rebuilt
 from xcc.symbolic import Dim
 
+SPATIAL = ("convolution", "group_norm", "reduce_window", "resize")
+
 
 @register_pass
 class ChannelsLast(Pass):
@@ -67,6 +69,19 @@ def _transpose(x: Value, perm: Sequence[int]) -> Value:
     return xt.transpose(x, perm=perm)
 
 
+def _images(operations: Sequence[Operation]) -> set[Value]:
+    """Values with spatial dims, as what is made of them is read as an image: rows that a transpose makes of one may
+    look like one, [N, pixels, C] as [N, C, pixels]."""
+    found: set[Value] = set()
+    for op in reversed(operations):
+        name = name_of(op)
+        if name in SPATIAL:
+            found.add(op.operands[0])
+        elif (name in _RULES or access_of(op) == "pointwise") and not found.isdisjoint(op.results):
+            found.update(op.operands)
+    return found
+
+
 class _Layouts:
     def __init__(self, options: ChannelsLast, ctx: PassContext) -> None:
         self.options, self.ctx = options, ctx
@@ -76,8 +91,9 @@ class _Layouts:
     def block(self, block: Block) -> None:
         operations = [o.operation for o in block.operations]
         if any(name_of(op) == "convolution" for op in operations):
+            images = _images(operations)
             for op in operations:       # what comes with the channels last
-                if op.name == "xt.transpose":
+                if op.name == "xt.transpose" and op.results[0] in images:
                     self._note(op.results[0])
         for op in operations:
             rule = _RULES.get(name_of(op)) or (_pointwise if access_of(op) == "pointwise" else None)
