@@ -50,6 +50,7 @@ def non_max_suppression(cx: Context) -> Value:
     batch, classes, n = cx.shape(1)
     most = _threshold(cx, 2, 0, "i64")
     overlap, least = _threshold(cx, 3, 0.0, "f32"), _threshold(cx, 4, None, "f32")
+    assert overlap is not None
     ranked, order = xt.top_k(scores, k=n, axis=2, largest=True)
     corners = [xt.gather(xt.broadcast(unsqueeze(c, [1]), shape=(batch, classes, n)), order, axis=2, batch_dims=2)
                for c in _corners(boxes, cx.attr("center_point_box", 0))]
