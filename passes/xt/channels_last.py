@@ -242,7 +242,7 @@ def _concatenate(s: _Layouts, op: Operation) -> Any:
     return rebuilt(op, [s.wanted(v) for v in op.operands], axis=axis)
 
 
-def _group_norm(s: _Layouts, op: Operation) -> Any:
+def _group_norm(s: _Layouts, op: Operation) -> Value | None:
     x, *affine = op.operands
     return rebuilt(op, [s.last[x], *affine], axis=xt.TensorType.of(x).rank - 1) if x in s.last else None
 
