@@ -27,7 +27,9 @@ def front_stages(*, xt: str = "", early: str = "", keep: str = "", kernels: str 
             shard,              # a rank's part of a weight goes through all else as a weight
             {early}, xt-fold, xt-recognise, fold-scales,
             xt-fold,            # filters times scales in f32, rounded once by what follows
-            convert-precision, exchange-pairs, xt-decompose{{keep={keep}}}, split-groups, channels-last,
+            convert-precision, exchange-pairs, xt-decompose{{keep={",".join(filter(None, ("group_norm", keep)))}}},
+            split-groups, channels-last,
+            xt-decompose{{keep={keep}}},    # norms of groups, by where the channels lie
             move-views{{in-place={str(in_place).lower()}}}, move-weights,
             update-in-place,    # what targets do to scatters leaves those alone
             {xt}, xt-simplify, xt-fold, pack-bits, mlir(canonicalize), mlir(cse);

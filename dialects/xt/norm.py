@@ -116,7 +116,7 @@ class RmsNorm(XtOp, name="rms_norm"):
 class GroupNorm(XtOp, name="group_norm"):
     """x [N, C, ...] normalised over each of `groups` groups of channels and all spatial dims; scale, bias [C].
 
-    groups = C is instance normalisation.
+    groups = C is instance normalisation. `axis` is the dim of the channels: 1, or the last one.
     """
 
     x = operand()
@@ -124,13 +124,16 @@ class GroupNorm(XtOp, name="group_norm"):
     bias = optional()
     groups = integer()
     eps = number(1e-5)
+    axis = axis(1)
     access = "composite"
 
     def infer(a: Attrs, x: TensorType, scale: TensorType | None, bias: TensorType | None) -> TensorType:
         check_float(x)
         if x.rank < 2:
             raise InferError(f"x needs a batch and a channel dim, it has rank {x.rank}")
-        channels = x.shape[1]
+        if a.axis not in (1, x.rank - 1):
+            raise InferError(f"channels are dim 1 or the last one, not {a.axis}")
+        channels = x.shape[a.axis]
         if isinstance(channels, int) and channels % a.groups:
             raise InferError(f"{channels} channels do not divide into {a.groups} groups")
         for what, t in (("scale", scale), ("bias", bias)):
@@ -139,12 +142,14 @@ class GroupNorm(XtOp, name="group_norm"):
         return x
 
     def evaluate(a: Attrs, x: Array, scale: Array, bias: Array | None) -> Array:
-        def f(v: Array) -> Array:
+        def f(last: Array) -> Array:
+            v = np.moveaxis(last, a.axis, 1)
             grouped = v.reshape(v.shape[0], a.groups, math.prod(v.shape[1:]) // a.groups)
             y = grouped - grouped.mean(-1, keepdims=True)
             y = (y / np.sqrt((y * y).mean(-1, keepdims=True) + a.eps)).reshape(v.shape)
             column = (-1,) + (1,) * (v.ndim - 2)
-            return _scaled(y, *(None if t is None else t.reshape(column) for t in (scale, bias)))
+            y = _scaled(y, *(None if t is None else t.reshape(column) for t in (scale, bias)))
+            return np.moveaxis(y, 1, a.axis)
 
         return in_float(f, x)
 

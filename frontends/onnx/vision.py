@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.shared.boxes import best_boxes
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, scalar, slice_axis, squeeze, unsqueeze
 from xcc.symbolic import product
 
@@ -51,22 +50,15 @@ def non_max_suppression(cx: Context) -> Value:
     batch, classes, n = cx.shape(1)
     most = _threshold(cx, 2, 0, "i64")
     overlap, least = _threshold(cx, 3, 0.0, "f32"), _threshold(cx, 4, None, "f32")
+    assert overlap is not None
     ranked, order = xt.top_k(scores, k=n, axis=2, largest=True)
     corners = [xt.gather(xt.broadcast(unsqueeze(c, [1]), shape=(batch, classes, n)), order, axis=2, batch_dims=2)
                for c in _corners(boxes, cx.attr("center_point_box", 0))]
-    line, row = (xt.iota(shape=s, axis=d, dtype="i32") for s, d in (((1, 1, n), 2), ((n, 1), 0)))
-    clash = xt.and_(xt.compare(_overlaps(*corners), overlap, direction="gt"), xt.compare(line, row, direction="lt"))
     alive = xt.broadcast(xt.scalar(True, "i1"), shape=(batch, classes, n))
     if least is not None:
         alive = xt.compare(ranked, least, direction="gt")
 
-    def step(state: Sequence[Value], slices: Sequence[Value]) -> tuple[list[Value], list[int]]:
-        keep, (rivals, i) = state[0], slices
-        beaten = xt.reduce(xt.and_(rivals, keep), kind="or", axes=(2,), keepdims=True)
-        own = xt.compare(line, i, direction="eq")
-        return [xt.and_(keep, xt.not_(xt.and_(own, beaten)))], []
-
-    (kept,) = xt.scan([alive], [clash, xt.iota(shape=(n,), axis=0, dtype="i32")], step, axes=[2, 0])
+    kept = best_boxes(corners, alive, overlap)
     rank = xt.cumulative(convert(kept, "i64"), kind="sum", axis=2, exclusive=False, reverse=False)
     kept = xt.and_(kept, xt.compare(rank, most, direction="le"))
     found = xt.transpose(xt.nonzero(kept, symbol=cx.graph.fresh_symbol(f"{cx.node.output[0]}_count")), perm=(1, 0))
@@ -87,19 +79,3 @@ def _corners(boxes: Value, centered: int) -> tuple[Value, ...]:
         half_w, half_h = xt.mul(c, scalar(0.5, c)), xt.mul(d, scalar(0.5, d))
         a, b, c, d = xt.sub(b, half_h), xt.sub(a, half_w), xt.add(b, half_h), xt.add(a, half_w)
     return xt.minimum(a, c), xt.minimum(b, d), xt.maximum(a, c), xt.maximum(b, d)
-
-
-def _overlaps(y1: Value, x1: Value, y2: Value, x2: Value) -> Value:
-    """Intersection over union of all pairs, of [batch, classes, n] each: [batch, classes, n, n]."""
-    zero = scalar(0, y1)
-
-    def shared(low: Value, high: Value) -> Value:
-        start = xt.maximum(unsqueeze(low, [3]), unsqueeze(low, [2]))
-        end = xt.minimum(unsqueeze(high, [3]), unsqueeze(high, [2]))
-        return xt.maximum(xt.sub(end, start), zero)
-
-    both = xt.mul(shared(y1, y2), shared(x1, x2))
-    area = xt.mul(xt.sub(y2, y1), xt.sub(x2, x1))
-    union = xt.sub(xt.add(unsqueeze(area, [3]), unsqueeze(area, [2])), both)
-    empty = xt.compare(union, zero, direction="le")
-    return xt.select(empty, zero, xt.div(both, xt.select(empty, scalar(1, union), union)))

@@ -59,6 +59,13 @@ ops, but for `while_loop`, whose gradient is torch's.
 |---|---|
 """
 
+VISION = """
+## torchvision
+
+| op | xt ops |
+|---|---|
+"""
+
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
     """Op, core or kept, overloads, xt ops or the reason; sorted by name."""
@@ -84,7 +91,7 @@ def table() -> str:
     lines = ["| op | | overloads | xt ops |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows()]
     return "".join((HEADER, "\n".join(lines), "\n", COLLECTIVES, _listed("_c10d_functional"),
-                    CONTROL, _listed("higher_order")))
+                    CONTROL, _listed("higher_order"), VISION, _listed("torchvision")))
 
 
 def _listed(namespace: str) -> str:

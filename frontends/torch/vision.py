@@ -1,12 +1,14 @@
-"""Grids, and images as columns."""
+"""Grids, images as columns, and what torchvision does with boxes."""
 
 from __future__ import annotations
 
 from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import dim_scalar, element, rank_of, squeeze, unsqueeze
+from xcc.frontends.shared.boxes import best_boxes
+from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, slice_axis, squeeze, unsqueeze
 from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.indexing import count_symbol
 from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
 
@@ -104,3 +106,35 @@ def im2col(cx: Context) -> Value:
     x = xt.transpose(x, perm=(0, 1, 2, 4, 3, 5))
     shape = cx.out().shape
     return xt.reshape(x, shape=shape)
+
+
+@aten("nms.default", namespace="torchvision")
+def nms(cx: Context) -> Value:
+    """Places [count] of the boxes dets [n, 4] (x1, y1, x2, y2) that are kept, the highest score first."""
+    boxes, scores = cx.tensor("dets"), cx.tensor("scores")
+    order = xt.sort(scores, axis=0, descending=True)[1]
+    sorted_boxes = xt.gather(boxes, order, axis=0)
+    x1, y1, x2, y2 = (unsqueeze(squeeze(slice_axis(sorted_boxes, 1, d, d + 1), [1]), [0, 1]) for d in range(4))
+    alive = full(xt.shape_of(x1), True, "i1")
+    kept = best_boxes((y1, x1, y2, x2), alive, cx.scalar(cx["iou_threshold"], boxes))
+    return xt.compress(order, squeeze(kept, [0, 1]), symbol=count_symbol(cx))
+
+
+@aten("roi_align.default", namespace="torchvision")
+def roi_align(cx: Context) -> Value:
+    """Images pooled over boxes [R, 5]: the number of the image, x1, y1, x2, y2."""
+    rois = cx.tensor("rois")
+    images = convert(squeeze(slice_axis(rois, 1, 0, 1), [1]), "i64")
+    return xt.roi_align(cx.tensor("input"), slice_axis(rois, 1, 1, 5), images,
+                        size=cx.ints("pooled_height") + cx.ints("pooled_width"), samples=max(cx["sampling_ratio"], 0),
+                        spatial_scale=float(cx["spatial_scale"]), half_pixel=bool(cx["aligned"]))
+
+
+@aten("deform_conv2d.default", namespace="torchvision")
+def deform_conv(cx: Context) -> Value:
+    """A convolution whose taps are moved by `offset`, and scaled by `mask` where there is one."""
+    pads, mask = (cx["pad_h"], cx["pad_w"]), cx.tensor("mask") if cx["use_mask"] else None
+    return xt.deform_conv(cx.tensor("input"), cx.tensor("weight"), cx.tensor("offset"), cx.tensor("bias"), mask,
+                          strides=(cx["stride_h"], cx["stride_w"]), low=pads, high=pads,
+                          dilations=(cx["dilation_h"], cx["dilation_w"]), groups=cx["groups"],
+                          offset_groups=cx["offset_groups"])

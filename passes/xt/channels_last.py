@@ -18,6 +18,8 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import access_of, erase_dead, name_of, rebuilt
 from xcc.symbolic import Dim
 
+SPATIAL = ("convolution", "group_norm", "reduce_window", "resize")
+
 
 @register_pass
 class ChannelsLast(Pass):
@@ -25,7 +27,8 @@ class ChannelsLast(Pass):
 
     Before: ``y = xt.convolution(x, w) {layout = "NCHW", filter = "OIHW"}``
     After:  ``y = transpose(xt.convolution(transpose(x), w') {layout = "NHWC", filter = "HWIO"})``
-    with the transposes pushed through pointwise ops, pooling, reductions, concatenation, padding and slices.
+    with the transposes pushed through pointwise ops, pooling, reductions, group norms, concatenation, padding and
+    slices.
 
     block: pack the outputs of filters in blocks of this many (filter = "OHWIo") where it divides them; 0: never.
     pointwise-as-matmul: 1x1 convolutions with stride 1 become dot_general.
@@ -66,6 +69,19 @@ def _transpose(x: Value, perm: Sequence[int]) -> Value:
     return xt.transpose(x, perm=perm)
 
 
+def _images(operations: Sequence[Operation]) -> set[Value]:
+    """Values with spatial dims, as what is made of them is read as an image: rows that a transpose makes of one may
+    look like one, [N, pixels, C] as [N, C, pixels]."""
+    found: set[Value] = set()
+    for op in reversed(operations):
+        name = name_of(op)
+        if name in SPATIAL:
+            found.add(op.operands[0])
+        elif (name in _RULES or access_of(op) == "pointwise") and not found.isdisjoint(op.results):
+            found.update(op.operands)
+    return found
+
+
 class _Layouts:
     def __init__(self, options: ChannelsLast, ctx: PassContext) -> None:
         self.options, self.ctx = options, ctx
@@ -75,8 +91,9 @@ class _Layouts:
     def block(self, block: Block) -> None:
         operations = [o.operation for o in block.operations]
         if any(name_of(op) == "convolution" for op in operations):
+            images = _images(operations)
             for op in operations:       # what comes with the channels last
-                if op.name == "xt.transpose":
+                if op.name == "xt.transpose" and op.results[0] in images:
                     self._note(op.results[0])
         for op in operations:
             rule = _RULES.get(name_of(op)) or (_pointwise if access_of(op) == "pointwise" else None)
@@ -225,6 +242,11 @@ def _concatenate(s: _Layouts, op: Operation) -> Value | None:
     return rebuilt(op, [s.wanted(v) for v in op.operands], axis=axis)
 
 
+def _group_norm(s: _Layouts, op: Operation) -> Value | None:
+    x, *affine = op.operands
+    return rebuilt(op, [s.last[x], *affine], axis=xt.TensorType.of(x).rank - 1) if x in s.last else None
+
+
 def _resize(s: _Layouts, op: Operation) -> Value | None:
     if op.operands[0] not in s.last:
         return None
@@ -235,6 +257,7 @@ def _resize(s: _Layouts, op: Operation) -> Value | None:
 
 
 _RULES: dict[str, Callable[[_Layouts, Operation], Value | None]] = {
-    "concatenate": _concatenate, "convolution": _convolution, "pad": _each_dim("low", "high", "interior"),
-    "reduce": _reduce, "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"), "resize": _resize,
+    "concatenate": _concatenate, "convolution": _convolution, "group_norm": _group_norm,
+    "pad": _each_dim("low", "high", "interior"), "reduce": _reduce,
+    "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"), "resize": _resize,
     "slice": _each_dim("starts", "limits", "strides")}

@@ -83,6 +83,20 @@ def transpose_of_transpose(op: Operation) -> Value | None:
 
 
 @rule("transpose")
+def transpose_of_merged_transpose(op: Operation) -> Value | None:
+    """transpose(reshape(transpose(x))) = reshape(transpose(x)) where the inner reshape only merges dims."""
+    view = producer(op.operands[0], "reshape")
+    turned = producer(view.operands[0], "transpose") if view is not None else None
+    if view is None or turned is None:
+        return None
+    parts = split_dims(TensorType.of(view.results[0]).shape, TensorType.of(turned.results[0]).shape)
+    if parts is None:
+        return None
+    order = [attrs_of(turned).perm[k] for d in attrs_of(op).perm for k in parts[d]]
+    return xt.reshape(xt.transpose(turned.operands[0], perm=order), shape=TensorType.of(op.results[0]).shape)
+
+
+@rule("transpose")
 def transpose_is_reshape(op: Operation) -> Value | None:
     """A transpose that moves only dims of 1 is a reshape."""
     x = op.operands[0]

@@ -111,10 +111,11 @@ def test_group_norm(data: Any) -> None:
     batch, spatial = data.draw(st.sampled_from([0, 1, 2])), data.draw(shapes((0, 3), SIZES.filter(bool), 1 << 10))
     dtype = data.draw(st.sampled_from(FLOATS))
     channels = groups * width
-    x = filled((batch, channels, *spatial), dtype)
+    axis = data.draw(st.sampled_from([1, len(spatial) + 1]))
+    x = filled((batch, channels, *spatial) if axis == 1 else (batch, *spatial, channels), dtype)
     rest = [filled((channels,), dtype, i + 1) for i in range(data.draw(st.integers(0, 2)))]
-    check(lambda v, *r: xt.group_norm(v, *r, groups=groups, eps=0.01), x, *rest, dynamic=data.draw(st.booleans()),
-          tolerance=8)
+    check(lambda v, *r: xt.group_norm(v, *r, groups=groups, eps=0.01, axis=axis), x, *rest,
+          dynamic=data.draw(st.booleans()), tolerance=8)
 
 
 @given(st.data())

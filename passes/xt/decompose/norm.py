@@ -57,23 +57,41 @@ def rms_norm(a: Attrs, x: Value, scale: Value) -> Value:
 
 @decomposes("group_norm")
 def group_norm(a: Attrs, x: Value, scale: Value | None, bias: Value | None) -> Value:
-    """Mean and rsqrt(variance + eps) of [N, groups, rest], then (x - mean) * rsqrt * scale + bias a channel: what goes
-    through memory between the two has an element a channel."""
+    """Mean and rsqrt(variance + eps) of groups, then (x - mean) * rsqrt * scale + bias a channel: what goes through
+    memory between the two has an element a channel."""
     dims = shape(x)
 
     def channels(t: Value) -> Value:
-        """[N, groups, 1] as [N, channels, 1, ...]."""
-        each = xt.broadcast(t, shape=(dims[0], a.groups, dims[1] // a.groups))
-        return xt.reshape(each, shape=(*dims[:2], *(1 for _ in dims[2:])))
+        """[N, groups, 1] as [N, channels, 1, ...], or [N, 1, ..., channels]."""
+        each = xt.broadcast(t, shape=(dims[0], a.groups, dims[a.axis] // a.groups))
+        return xt.reshape(each, shape=[n if d in (0, a.axis) else 1 for d, n in enumerate(dims)])
 
     def f(v: Value, grouped: Value, *affine: Value) -> Value:
-        middle = mean(grouped, (2,))
-        y = xt.sub(grouped, middle)
-        scaled = xt.rsqrt(xt.add(mean(xt.mul(y, y), (2,)), const(a.eps, grouped)))
+        middle, variance = _moments(grouped) if a.axis == 1 else _moments_of_columns(v, a.groups)
+        scaled = xt.rsqrt(xt.add(variance, const(a.eps, v)))
         return _affine(xt.mul(xt.sub(v, channels(middle)), channels(scaled)),
-                       *(None if t is None else column(t, 1, len(dims)) for t in affine))
+                       *(None if t is None else column(t, a.axis, len(dims)) for t in affine))
 
     return widened(f, x, xt.reshape(x, shape=(dims[0], a.groups, product(dims[1:]) // a.groups)), scale, bias)
+
+
+def _moments(grouped: Value) -> tuple[Value, Value]:
+    """Mean and variance of [N, groups, rest] over the rest."""
+    middle = mean(grouped, (2,))
+    y = xt.sub(grouped, middle)
+    return middle, mean(xt.mul(y, y), (2,))
+
+
+def _moments_of_columns(v: Value, groups: int) -> tuple[Value, Value]:
+    """Mean and variance [N, groups, 1] of [N, ..., channels]: those of each channel, and then of its group."""
+    dims = shape(v)
+    between = tuple(range(1, len(dims) - 1))
+    middle = mean(v, between)
+    y = xt.sub(v, middle)
+    middles, variances = (xt.reshape(t, shape=(dims[0], groups, dims[-1] // groups))
+                          for t in (middle, mean(xt.mul(y, y), between)))
+    mean_of_group, variance = _moments(middles)
+    return mean_of_group, xt.add(variance, mean(variances, (2,)))
 
 
 @decomposes("lrn")

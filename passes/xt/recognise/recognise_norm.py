@@ -1,4 +1,4 @@
-"""Softmax, rms norm and layer norm, as exporters spell them out."""
+"""Softmax, rms norm, layer norm and group norm, as exporters spell them out."""
 
 from __future__ import annotations
 
@@ -127,5 +127,28 @@ def narrow(op: Operation) -> Value | NoMatch | None:
     return build(x, axes=a.axes, eps=a.eps)
 
 
+def group_norm(op: Operation) -> Value | NoMatch | None:
+    """reshape(group_norm(reshape(x) as [N, groups, rest])), each group a channel -> group_norm(x)."""
+    norm = producer(op.operands[0], "group_norm")
+    view = producer(norm.operands[0], "reshape") if norm is not None else None
+    if norm is None or view is None:
+        return None
+    x, groups = view.operands[0], attrs_of(norm).groups
+    dims, grouped = dims_of(x), dims_of(view.results[0])
+    channels = dims[1] if len(dims) > 2 else None
+    if not same_type(x, op.results[0]):
+        return no_match(op, "the result has another shape than what is normalised")
+    if len(grouped) != 3 or grouped[:2] != (dims[0], groups) or not isinstance(channels, int) or channels % groups:
+        return no_match(op, "what is normalised are not the channels of each group")
+
+    def spread(t: Value | None) -> Value | None:
+        """One of a group for each of its channels."""
+        return None if t is None else xt.reshape(xt.broadcast(
+            xt.reshape(t, shape=(groups, 1)), shape=(groups, channels // groups)), shape=(channels,))
+
+    _, scale, bias = grouped_operands(norm)
+    return xt.group_norm(x, spread(scale), spread(bias), groups=groups, eps=attrs_of(norm).eps)
+
+
 PATTERNS: dict[str, list[Pattern]] = {"div": [softmax, rms_norm], "mul": [softmax, rms_norm, affine], "add": [affine],
-                                  "convert": [narrow]}
+                                      "convert": [narrow], "reshape": [group_norm]}

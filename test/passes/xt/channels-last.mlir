@@ -61,3 +61,29 @@ func.func @turned_without_convolution(%x: tensor<1x8x8x3xf32>) -> tensor<1x3x8x8
   %a = "xt.abs"(%t) : (tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32>
   return %a : tensor<1x3x8x8xf32>
 }
+
+// Groups of channels that lie last; without a convolution ahead of it a norm stays as it is.
+// CHECK-LABEL: func.func @norm_of_groups(
+// CHECK: %[[A:.*]] = "xt.convolution"
+// CHECK: %[[N:.*]] = "xt.group_norm"(%[[A]], %arg2) {axis = 3
+// CHECK: "xt.abs"(%[[N]])
+// CHECK: "xt.group_norm"(%arg0) {axis = 1
+func.func @norm_of_groups(%x: tensor<1x2x8x8xf32>, %w: tensor<4x2x3x3xf32>, %s: tensor<4xf32>) -> (tensor<1x4x6x6xf32>, tensor<1x2x8x8xf32>) {
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x2x8x8xf32>, tensor<4x2x3x3xf32>) -> tensor<1x4x6x6xf32>
+  %1 = "xt.group_norm"(%0, %s) {axis = 1 : i64, eps = 0.5 : f64, groups = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<1x4x6x6xf32>, tensor<4xf32>) -> tensor<1x4x6x6xf32>
+  %2 = "xt.abs"(%1) : (tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+  %3 = "xt.group_norm"(%x) {axis = 1 : i64, eps = 0.5 : f64, groups = 1 : i64, operandSegmentSizes = array<i32: 1, 0, 0>} : (tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
+  return %2, %3 : tensor<1x4x6x6xf32>, tensor<1x2x8x8xf32>
+}
+
+// Rows that a transpose makes of pixels are no image, though the transpose is that of one: they stay rows.
+// CHECK-LABEL: func.func @rows_of_pixels(
+// CHECK: %[[R:.*]] = "xt.transpose"(%{{.*}}) {perm = [0, 2, 1]} : (tensor<1x4x36xf32>)
+// CHECK: "xt.add"(%[[R]], %arg2)
+func.func @rows_of_pixels(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %y: tensor<1x36x4xf32>) -> tensor<1x36x4xf32> {
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NCHW", filter = "OIHW", dtype = f32} : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x6x6xf32>
+  %1 = "xt.reshape"(%0) {shape = [1, 4, 36]} : (tensor<1x4x6x6xf32>) -> tensor<1x4x36xf32>
+  %2 = "xt.transpose"(%1) {perm = [0, 2, 1]} : (tensor<1x4x36xf32>) -> tensor<1x36x4xf32>
+  %3 = "xt.add"(%2, %y) : (tensor<1x36x4xf32>, tensor<1x36x4xf32>) -> tensor<1x36x4xf32>
+  return %3 : tensor<1x36x4xf32>
+}

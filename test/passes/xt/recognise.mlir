@@ -147,3 +147,27 @@ func.func @swish(%x: tensor<8xf32>) -> tensor<8xf32> {
   %y = "xt.div"(%x, %p) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
+
+// -----
+// Each group as a channel, with a scale of each, and back.
+// CHECK-LABEL: @group_norm
+// CHECK: %[[S:.*]] = "xt.reshape"(%{{.*}}) {shape = [6]} : (tensor<2x3xf32>) -> tensor<6xf32>
+// CHECK: "xt.group_norm"(%arg0, %[[S]], %{{.*}}) {axis = 1 : i64, eps = 5.0{{.*}}, groups = 2 : i64
+func.func @group_norm(%x: tensor<1x6x4x5xf32>, %s: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<1x6x4x5xf32> {
+  %g = "xt.reshape"(%x) {shape = [1, 2, 60]} : (tensor<1x6x4x5xf32>) -> tensor<1x2x60xf32>
+  %n = "xt.group_norm"(%g, %s, %b) {axis = 1 : i64, eps = 0.5 : f64, groups = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 1>} : (tensor<1x2x60xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x60xf32>
+  %y = "xt.reshape"(%n) {shape = [1, 6, 4, 5]} : (tensor<1x2x60xf32>) -> tensor<1x6x4x5xf32>
+  return %y : tensor<1x6x4x5xf32>
+}
+
+// -----
+// Rows of 4 and of 6 elements are no groups of channels.
+// CHECK-LABEL: @group_norm_across_channels
+// CHECK: "xt.group_norm"({{.*}}groups = 4
+// WHY: no match: xt.reshape {{.*}}: what is normalised are not the channels of each group
+func.func @group_norm_across_channels(%x: tensor<1x6x4xf32>) -> tensor<1x6x4xf32> {
+  %g = "xt.reshape"(%x) {shape = [1, 4, 6]} : (tensor<1x6x4xf32>) -> tensor<1x4x6xf32>
+  %n = "xt.group_norm"(%g) {axis = 1 : i64, eps = 0.5 : f64, groups = 4 : i64, operandSegmentSizes = array<i32: 1, 0, 0>} : (tensor<1x4x6xf32>) -> tensor<1x4x6xf32>
+  %y = "xt.reshape"(%n) {shape = [1, 6, 4]} : (tensor<1x4x6xf32>) -> tensor<1x6x4xf32>
+  return %y : tensor<1x6x4xf32>
+}

@@ -170,3 +170,30 @@ func.func @clipped_window(%x: tensor<8x5xf32>) -> tensor<8x7xf32> {
   %y = "xt.reduce_window"(%x) {kind = "max", window = [1, 9], strides = [1, 1], low = [0, 17], high = [0, 17], dilations = [1, 4]} : (tensor<8x5xf32>) -> tensor<8x7xf32>
   return %y : tensor<8x7xf32>
 }
+
+// -----
+// Pixels of an image whose channels lie last, as rows; both transposes are one where they are not none.
+// CHECK-LABEL: func.func @turned_back
+// CHECK-NEXT: %[[Y:.*]] = "xt.reshape"(%arg0) {shape = [2, 12, 5]}
+// CHECK-NEXT: %[[T:.*]] = "xt.transpose"(%arg0) {perm = [3, 1, 2, 0]}
+// CHECK-NEXT: %[[Z:.*]] = "xt.reshape"(%[[T]]) {shape = [5, 12, 2]}
+// CHECK-NEXT: return %[[Y]], %[[Z]]
+func.func @turned_back(%x: tensor<2x3x4x5xf32>) -> (tensor<2x12x5xf32>, tensor<5x12x2xf32>) {
+  %t = "xt.transpose"(%x) {perm = [0, 3, 1, 2]} : (tensor<2x3x4x5xf32>) -> tensor<2x5x3x4xf32>
+  %m = "xt.reshape"(%t) {shape = [2, 5, 12]} : (tensor<2x5x3x4xf32>) -> tensor<2x5x12xf32>
+  %y = "xt.transpose"(%m) {perm = [0, 2, 1]} : (tensor<2x5x12xf32>) -> tensor<2x12x5xf32>
+  %z = "xt.transpose"(%m) {perm = [1, 2, 0]} : (tensor<2x5x12xf32>) -> tensor<5x12x2xf32>
+  return %y, %z : tensor<2x12x5xf32>, tensor<5x12x2xf32>
+}
+
+// -----
+// The channels are merged with what they lie beside now.
+// CHECK-LABEL: func.func @turned_and_split
+// CHECK: "xt.transpose"(%arg0) {perm = [0, 2, 1]}
+// CHECK: "xt.transpose"({{.*}}) {perm = [0, 2, 1]}
+func.func @turned_and_split(%x: tensor<2x6x4xf32>) -> tensor<2x8x3xf32> {
+  %t = "xt.transpose"(%x) {perm = [0, 2, 1]} : (tensor<2x6x4xf32>) -> tensor<2x4x6xf32>
+  %m = "xt.reshape"(%t) {shape = [2, 3, 8]} : (tensor<2x4x6xf32>) -> tensor<2x3x8xf32>
+  %y = "xt.transpose"(%m) {perm = [0, 2, 1]} : (tensor<2x3x8xf32>) -> tensor<2x8x3xf32>
+  return %y : tensor<2x8x3xf32>
+}

@@ -48,6 +48,8 @@ CASES = [
     case("layer_norm_bare", lambda x: xt.layer_norm(x, axes=(-1,)), normal(2, 7)),
     case("rms_norm", lambda x, s: xt.rms_norm(x, s), normal(2, 7), normal(7)),
     case("group_norm", lambda x, s, b: xt.group_norm(x, s, b, groups=2), IMAGE.repeat(2, 1), normal(4), normal(4)),
+    case("group_norm_last", lambda x, s, b: xt.group_norm(x, s, b, groups=2, axis=-1), normal(2, 5, 3, 4), normal(4),
+         normal(4)),
     case("lrn", lambda x: xt.lrn(x, size=4, alpha=0.5), normal(2, 7, 3)),
     case("attention", lambda q, k, v: xt.attention(q, k, v), normal(2, 4, 3, 8), normal(2, 4, 5, 8),
          normal(2, 4, 5, 6)),

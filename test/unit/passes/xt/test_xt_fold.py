@@ -107,3 +107,22 @@ def test_a_scalar_stays_one():
     parse_pass("xt-fold").run(module, PassContext(weights=WeightStore()))
     assert names(module) == ["constant"] and module.operation.verify()
     assert "-> tensor<f32>" in str(module) and "return %0 : tensor<f32>" in str(module)
+
+
+def test_turned_views_keep_numbers():
+    """Any two transposes around a reshape that merges neighbours: at most one is left."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        shape = tuple(int(n) for n in rng.integers(1, 4, 4))
+        first, start = tuple(int(d) for d in rng.permutation(4)), int(rng.integers(3))
+        merged = [shape[d] for d in first]
+        merged[start:start + 2] = [merged[start] * merged[start + 1]]
+        second = tuple(int(d) for d in rng.permutation(3))
+        module = module_of(lambda x, first=first, merged=merged, second=second: xt.transpose(xt.reshape(
+            xt.transpose(x, perm=first), shape=merged), perm=second), xt.TensorType(shape, "f32"))
+        x = rng.standard_normal(shape).astype(np.float32)
+        (want,) = interpret(module, [x])
+        parse_pass("xt-simplify").run(module, PassContext())
+        xt.verify(module)
+        assert names(module).count("transpose") <= 1
+        np.testing.assert_array_equal(interpret(module, [x])[0], want)

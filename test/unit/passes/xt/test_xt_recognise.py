@@ -60,6 +60,9 @@ CASES = {
     "rms_norm": ("rms_norm", lambda x, s: xt.rms_norm(x, s, axes=(1,)), (normal(4, 8), normal(8))),
     "layer_norm": ("layer_norm", lambda *x: xt.layer_norm(*x, axes=(1, 2)),
                    (normal(2, 3, 4), normal(3, 4), normal(3, 4))),
+    "group_norm": ("group_norm", lambda x, s, b: xt.reshape(xt.group_norm(
+        xt.reshape(x, shape=(2, 3, 40)), s, b, groups=3), shape=(2, 6, 4, 5)),
+                   (normal(2, 6, 4, 5), normal(3), normal(3))),
     "gelu": ("gelu", xt.gelu, (normal(50),)),
     "gelu_tanh": ("gelu", lambda x: xt.gelu(x, approximate="tanh"), (normal(50),)),
 }
@@ -70,7 +73,7 @@ def test_recognised_is_equal(case):
     name, make, arrays = CASES[case]
     module = build(make, arrays, False)
     want = interpret(module, arrays)[0]
-    if not case.startswith("attention"):
+    if not case.startswith(("attention", "group_norm")):
         parse_pass("xt-decompose").run(module, PassContext())
     get_pass("xt-recognise")().run(module, PassContext())
     xt.verify(module)
