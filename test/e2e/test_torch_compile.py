@@ -234,3 +234,16 @@ def test_a_size_that_squeeze_would_drop_is_never_kept_silently() -> None:
     for n in (5, 1, 3):
         x = torch.randn(n, 3)
         torch.testing.assert_close(apart(x), f(x))
+
+
+def test_gradients_of_elements_that_a_run_counts() -> None:
+    """The forward keeps their number for the backward: torch has it as a size, which no input tells."""
+    def f(x: Any) -> Any:
+        return x[x > 0].square().sum() * 2
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        compiled = xcc.torch.compile(f, strict=True)
+        for shape in ((4, 6), (5, 3)):
+            x = torch.randn(shape, requires_grad=True)
+            torch.testing.assert_close(*(torch.autograd.grad(g(x), x) for g in (compiled, f)))
+    assert counters["stats"]["unique_graphs"] == 1
