@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from torch._dynamo.utils import counters
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import xcc.torch
 from xcc.diagnostics import UserError
@@ -246,4 +247,23 @@ def test_gradients_of_elements_that_a_run_counts() -> None:
         for shape in ((4, 6), (5, 3)):
             x = torch.randn(shape, requires_grad=True)
             torch.testing.assert_close(*(torch.autograd.grad(g(x), x) for g in (compiled, f)))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_attention_of_own_scores_and_masks() -> None:
+    """``flex_attention``: biases by heads, as ALiBi has them, a causal mask, and heads of a group."""
+    n, slopes = 12, torch.tensor([0.5, 0.25])
+    seen = create_block_mask(lambda b, h, i, j: i >= j, None, None, n, n, device="cpu")
+
+    def f(q: Any, k: Any, v: Any) -> Any:
+        return flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s + slopes[h] * (j - i), block_mask=seen,
+                              enable_gqa=True)
+
+    bias = slopes[:, None, None] * (torch.arange(n) - torch.arange(n)[:, None])
+    bias = bias.masked_fill(torch.ones(n, n).triu(1) > 0, -math.inf)
+    compiled = xcc.torch.compile(f, strict=True)
+    for batch in (3, 5):
+        q, k, v = (torch.randn(batch, heads, n, 8) for heads in (2, 1, 1))
+        want = torch.nn.functional.scaled_dot_product_attention(q, k, v, bias.expand(batch, -1, -1, -1), enable_gqa=True)
+        torch.testing.assert_close(compiled(q, k, v), want, rtol=1e-5, atol=1e-5)
     assert counters["stats"]["unique_graphs"] == 1

@@ -107,3 +107,42 @@ func.func @weights_used(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: te
   %y = "xt.dot_general"(%p, %v) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [2]} : (tensor<1x1x4x4xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return %y, %p : tensor<1x1x4x8xf32>, tensor<1x1x4x4xf32>
 }
+
+// -----
+// Batches and heads that are one dim of the products; the guard asks whether the largest score is -inf, and the ramp of
+// queries is a table.
+// CHECK-LABEL: @merged
+// CHECK: "xt.attention"(%arg0, %{{.*}}, %arg2) {causal = true, causal_offset = [0], nan_rows = false
+func.func @merged(%q: tensor<?x2x4x8xf32, ["b", 2, 4, 8]>, %k: tensor<?x2x8x4xf32, ["b", 2, 8, 4]>, %v: tensor<?x2x4x8xf32, ["b", 2, 4, 8]>) -> tensor<?x2x4x8xf32, ["b", 2, 4, 8]> {
+  %row = "xt.constant"() {value = dense<[[0], [1], [2], [3]]> : tensor<4x1xi64>} : () -> tensor<4x1xi64>
+  %col = "xt.iota"() {axis = 0 : i64, dtype = i64, shape = [4]} : () -> tensor<4xi64>
+  %c = "xt.compare"(%row, %col) {direction = "ge"} : (tensor<4x1xi64>, tensor<4xi64>) -> tensor<4x4xi1>
+  %inf = "xt.constant"() {value = dense<0xFF800000> : tensor<f32>} : () -> tensor<f32>
+  %zero = "xt.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %q3 = "xt.reshape"(%q) {shape = ["2*b", 4, 8]} : (tensor<?x2x4x8xf32, ["b", 2, 4, 8]>) -> tensor<?x4x8xf32, ["2*b", 4, 8]>
+  %k3 = "xt.reshape"(%k) {shape = ["2*b", 8, 4]} : (tensor<?x2x8x4xf32, ["b", 2, 8, 4]>) -> tensor<?x8x4xf32, ["2*b", 8, 4]>
+  %v3 = "xt.reshape"(%v) {shape = ["2*b", 4, 8]} : (tensor<?x2x4x8xf32, ["b", 2, 4, 8]>) -> tensor<?x4x8xf32, ["2*b", 4, 8]>
+  %s = "xt.dot_general"(%q3, %k3) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : (tensor<?x4x8xf32, ["2*b", 4, 8]>, tensor<?x8x4xf32, ["2*b", 8, 4]>) -> tensor<?x4x4xf32, ["2*b", 4, 4]>
+  %s4 = "xt.reshape"(%s) {shape = ["b", 2, 4, 4]} : (tensor<?x4x4xf32, ["2*b", 4, 4]>) -> tensor<?x2x4x4xf32, ["b", 2, 4, 4]>
+  %m = "xt.select"(%c, %s4, %inf) : (tensor<4x4xi1>, tensor<?x2x4x4xf32, ["b", 2, 4, 4]>, tensor<f32>) -> tensor<?x2x4x4xf32, ["b", 2, 4, 4]>
+  %p = "xt.softmax"(%m) {axis = 3 : i64} : (tensor<?x2x4x4xf32, ["b", 2, 4, 4]>) -> tensor<?x2x4x4xf32, ["b", 2, 4, 4]>
+  %t = "xt.reduce"(%m) {axes = [3], keepdims = true, kind = "max"} : (tensor<?x2x4x4xf32, ["b", 2, 4, 4]>) -> tensor<?x2x4x1xf32, ["b", 2, 4, 1]>
+  %h = "xt.compare"(%t, %inf) {direction = "eq"} : (tensor<?x2x4x1xf32, ["b", 2, 4, 1]>, tensor<f32>) -> tensor<?x2x4x1xi1, ["b", 2, 4, 1]>
+  %g = "xt.select"(%h, %zero, %p) : (tensor<?x2x4x1xi1, ["b", 2, 4, 1]>, tensor<f32>, tensor<?x2x4x4xf32, ["b", 2, 4, 4]>) -> tensor<?x2x4x4xf32, ["b", 2, 4, 4]>
+  %g3 = "xt.reshape"(%g) {shape = ["2*b", 4, 4]} : (tensor<?x2x4x4xf32, ["b", 2, 4, 4]>) -> tensor<?x4x4xf32, ["2*b", 4, 4]>
+  %y = "xt.dot_general"(%g3, %v3) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : (tensor<?x4x4xf32, ["2*b", 4, 4]>, tensor<?x4x8xf32, ["2*b", 4, 8]>) -> tensor<?x4x8xf32, ["2*b", 4, 8]>
+  %z = "xt.reshape"(%y) {shape = ["b", 2, 4, 8]} : (tensor<?x4x8xf32, ["2*b", 4, 8]>) -> tensor<?x2x4x8xf32, ["b", 2, 4, 8]>
+  return %z : tensor<?x2x4x8xf32, ["b", 2, 4, 8]>
+}
+
+// -----
+// A product whose batch is taken apart in another way stays.
+// CHECK-LABEL: @apart
+// CHECK: "xt.dot_general"({{.*}}lhs_batch = [0], lhs_contract = [2]
+// WHY: no match: xt.reshape {{.*}}: it does not take apart what the operand of its product has merged
+func.func @apart(%a: tensor<2x6x3x5xf32>, %b: tensor<12x5x3xf32>) -> tensor<6x2x3x3xf32> {
+  %a3 = "xt.reshape"(%a) {shape = [12, 3, 5]} : (tensor<2x6x3x5xf32>) -> tensor<12x3x5xf32>
+  %y = "xt.dot_general"(%a3, %b) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : (tensor<12x3x5xf32>, tensor<12x5x3xf32>) -> tensor<12x3x3xf32>
+  %z = "xt.reshape"(%y) {shape = [6, 2, 3, 3]} : (tensor<12x3x3xf32>) -> tensor<6x2x3x3xf32>
+  return %z : tensor<6x2x3x3xf32>
+}
