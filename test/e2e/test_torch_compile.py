@@ -231,6 +231,12 @@ def test_a_size_that_squeeze_would_drop_is_never_kept_silently() -> None:
         torch.testing.assert_close(compiled(x), f(x))
     with pytest.raises(Exception, match="squeeze of dim 0, which is 1 in this call"):
         compiled(torch.randn(1, 3))
+    first = xcc.torch.compile(lambda x: x[:, :1].squeeze(1) * 2, strict=True)      # as distributions pick an element
+    for shape in ((4, 3), (2, 5)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(first(x), x[:, 0] * 2)
+    with pytest.raises(Exception, match="squeeze of dim 1, which is 0 in this call"):
+        first(torch.randn(4, 0))
     apart = torch.compile(f, backend=backend, options=STRICT)
     for n in (5, 1, 3):
         x = torch.randn(n, 3)
