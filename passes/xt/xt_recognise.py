@@ -27,7 +27,7 @@ from xcc.passes.xt.recognise.recognise_attention import Attention, shared_heads
 
 @register_pass
 class XtRecognise(Pass):
-    """Finds softmax, rms_norm, layer_norm, gelu, sigmoid and attention in primitive ops, and products of whole batches."""
+    """Finds softmax, rms_norm, layer_norm, gelu, sigmoid, attention and products of whole batches in primitive ops."""
 
     def run(self, module: Module, ctx: PassContext) -> None:
         say = ctx.verbose if getattr(ctx.options, "debug_patterns", False) else None

@@ -273,3 +273,19 @@ def test_attention_of_own_scores_and_masks() -> None:
         want = torch.nn.functional.scaled_dot_product_attention(q, k, v, bias.expand(batch, 2, n, n), enable_gqa=True)
         torch.testing.assert_close(compiled(q, k, v), want, rtol=1e-5, atol=1e-5)
     assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_products_of_bytes_and_bits_of_other_types() -> None:
+    """As quantised layers have them."""
+    def f(x: Any, a: Any, b: Any, rows: Any, columns: Any) -> Any:
+        eights = [t.to(torch.float8_e4m3fn) for t in (x, a.float() / 16)]
+        scaled = torch._scaled_mm(eights[0], eights[1].t(), rows, columns, out_dtype=torch.bfloat16)
+        return scaled, torch._int_mm(a, b), x.view(torch.int32) >> 23, x.view(torch.uint8), a.view(torch.int16)
+
+    for m in (32, 48):
+        a = torch.randint(-99, 99, (16, 64), dtype=torch.int8)
+        b, rows, columns = torch.randint(-99, 99, (64, 24), dtype=torch.int8), torch.rand(m, 1), torch.rand(1, 16)
+        given = torch.randn(m, 64), a, b, rows, columns
+        compiled = xcc.torch.compile(f, strict=True)
+        torch.testing.assert_close(compiled(*given), f(*given), rtol=1e-2, atol=1e-2)
+    assert counters["stats"]["unique_graphs"] == 1
