@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -41,7 +42,8 @@ def _as_input(mode: Any, op: Any, grad: Any, output_size: Any, input_size: Any, 
         return grad.new_empty(input_size)
 
 
-def _zeros(mode: Any, op: Any, x: Any, other: Any, **named: Any) -> Any:
+def _zeros(mode: AbstractContextManager[object], op: object, x: torch.Tensor, other: torch.Tensor, **named: int
+           ) -> torch.Tensor:
     with mode:
         return new_zeros_with_same_feature_meta(x, other, **named)
 

@@ -20,10 +20,11 @@ from xcc.frontends.torch.layers import Within
 
 __all__ = ["composed"]
 
+Tensors = tuple[torch.Tensor, ...]
 _COMPOSED = Within()
 
 
-def composed() -> Any:
+def composed() -> Within:
     """In this context traces have no ``flex_attention``."""
     _install()
     return _COMPOSED
@@ -37,15 +38,16 @@ def _install() -> None:
     op._dispatch_cache.clear()
 
 
-def _ruled(own: Callable[..., Any]) -> Callable[..., Any]:
-    def rule(*args: Any) -> Any:
+def _ruled(own: Callable[..., Tensors]) -> Callable[..., Tensors]:
+    def rule(*args: Any) -> Tensors:
         return _attention(*args) if _COMPOSED.depth else own(*args)
 
     return rule
 
 
-def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, score_mod: Any, block_mask: Any, scale: float,
-               _options: Any, of_score: Sequence[Any] = (), of_mask: Sequence[Any] = ()) -> tuple[torch.Tensor, ...]:
+def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, score_mod: Callable[..., torch.Tensor],
+               block_mask: Sequence[Any], scale: float, _options: object, of_score: Tensors = (),
+               of_mask: Tensors = ()) -> Tensors:
     """The result [batch, heads, queries, features] and for each query the log2 of the sum of its scores' exponentials
     and its largest score, in f32 at least. Of the block mask the function counts, as in eager."""
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
@@ -65,7 +67,8 @@ def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, score_mod: Any
     return (laid._permute_strides(out, q.stride()), scores.logsumexp(-1) / math.log(2), scores.amax(-1) / math.log(2))
 
 
-def _everywhere(function: Any, first: tuple[int, ...], rest: Sequence[Any]) -> Callable[..., torch.Tensor]:
+def _everywhere(function: Callable[..., torch.Tensor], first: tuple[int, ...], rest: Tensors
+                ) -> Callable[..., torch.Tensor]:
     """A function of single scores and places for all of them."""
     from torch.nn.attention.flex_attention import _vmap_for_bhqkv
 

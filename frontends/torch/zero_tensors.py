@@ -49,9 +49,9 @@ def _filled(x: Any) -> Any:
     return torch.zeros(x.shape, dtype=x.dtype, device=x.device) if zero else x
 
 
-def _of_tensors(rule: Callable[..., Any]) -> Callable[..., Any]:
+def _of_tensors(rule: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """`rule` of two tensors for a tensor and a number of Python's, too."""
-    def tensor(x: Any) -> torch.Tensor:
+    def tensor(x: torch.Tensor | float) -> torch.Tensor:
         return x if isinstance(x, torch.Tensor) else torch.full((), x)
 
     return lambda a, b, **named: rule(tensor(a), tensor(b), **named)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
@@ -33,4 +33,4 @@ def whole_batches(op: Operation) -> Value | NoMatch | None:
                           rhs_contract=tuple(d + more for d in a.rhs_contract), dtype=a.dtype)
 
 
-PATTERNS: dict[str, list[Any]] = {"reshape": [whole_batches]}
+PATTERNS: dict[str, list[Callable[[Operation], Value | NoMatch | None]]] = {"reshape": [whole_batches]}
