@@ -1,8 +1,7 @@
 """``flex_attention`` as the ops that it stands for.
 
 torch traces it as one op with graphs of scalars, for score and mask, which its own compilers make a kernel of. In
-:func:`composed` traces the graphs are of whole tensors, between two products and a softmax: ordinary ops, of which
-``xt-recognise`` makes attention again where they say no more than a scale, a mask, a bias or a soft cap.
+:func:`composed` traces the graphs are of whole tensors, between two products and a softmax: ordinary ops.
 """
 
 from __future__ import annotations

@@ -21,18 +21,18 @@ from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import apply
 from xcc.passes.xt.graph.rewrite import erase_dead, name_of, walk_ops
-from xcc.passes.xt.recognise import recognise_activation, recognise_norm, recognise_product
+from xcc.passes.xt.recognise import recognise_activation, recognise_norm
 from xcc.passes.xt.recognise.recognise_attention import Attention, shared_heads
 
 
 @register_pass
 class XtRecognise(Pass):
-    """Finds softmax, rms_norm, layer_norm, gelu, sigmoid, attention and products of whole batches in primitive ops."""
+    """Finds softmax, rms_norm, layer_norm, gelu, sigmoid and attention in primitive ops."""
 
     def run(self, module: Module, ctx: PassContext) -> None:
         say = ctx.verbose if getattr(ctx.options, "debug_patterns", False) else None
         small: dict[str, list[Callable[[Any], Any]]] = {}
-        for table in (recognise_norm.PATTERNS, recognise_activation.PATTERNS, recognise_product.PATTERNS):
+        for table in (recognise_norm.PATTERNS, recognise_activation.PATTERNS):
             for name, patterns in table.items():
                 small.setdefault(name, []).extend(patterns)
         large: dict[str, list[Callable[[Any], Any]]] = {"dot_general": [Attention(ctx.weights)],

@@ -57,8 +57,7 @@ class Attention:
         return self._build(op, scores, rank)
 
     def _softmax(self, op: Operation) -> tuple[Operation, bool] | None:
-        """The softmax that makes the weights, and whether a guard turns the NaN of empty rows into 0: it asks whether a
-        weight is NaN, or whether the largest score of a row is -inf."""
+        """The softmax that makes the weights, and whether a guard turns the NaN of empty rows into 0."""
         value, guarded = op.operands[0], False
         for _ in range(4):
             inner = producer(value)
@@ -68,8 +67,7 @@ class Attention:
                 value = inner.operands[0]
             elif name_of(inner) == "select" and number(inner.operands[1]) == 0:
                 test = producer(inner.operands[0], "is_nan")
-                asks = test is not None and test.operands[0] == inner.operands[2]
-                if not (asks or _hides_all(inner.operands[0], producer(inner.operands[2], "softmax"))):
+                if test is None or test.operands[0] != inner.operands[2]:
                     return None
                 value, guarded = inner.operands[2], True
             else:
@@ -82,7 +80,7 @@ class Attention:
             op = producer(value)
             if op is None:
                 return no_match(root, "the scores are an input")
-            if not (only_user(value) or guarded and {u.owner.name for u in value.uses} <= {"xt.softmax", "xt.reduce"}):
+            if not only_user(value):
                 return no_match(root, f"the scores have another user, at {op.location}")
             name, scale = name_of(op), scaled(value)
             if name == "dot_general":
@@ -152,10 +150,11 @@ class Attention:
         k_order = (*b.rhs_batch, *_free(s.product.operands[1], b.rhs_batch, b.rhs_contract), *b.rhs_contract)
         if not len(v_order) == len(q_order) == len(k_order) == rank or len(b.lhs_batch) != batch:
             return no_match(op, "queries, keys or values have more than one dim of positions or of features")
-        narrow = dtype_of(op.operands[0])       # of the weights
-        q, q_scale = _operand(s.product.operands[0], q_order, narrow)
-        k, k_scale = _operand(s.product.operands[1], k_order, narrow)
-        v, v_scale = _operand(op.operands[1], v_order, narrow)
+        if len(s.masks) > 1 and any(dtype_of(m) == "i1" for m in s.masks):
+            return no_match(op, "there are two masks")
+        q, q_scale = _operand(s.product.operands[0], q_order)
+        k, k_scale = _operand(s.product.operands[1], k_order)
+        v, v_scale = _operand(op.operands[1], v_order)
         mask = _together(s.masks)
         if mask is not None and dtype_of(mask) not in ("i1", "f32", dtype_of(q)):
             return no_match(op, f"the mask is {dtype_of(mask)} and the queries are {dtype_of(q)}")
@@ -182,29 +181,13 @@ def shared_heads(op: Operation) -> Value | NoMatch:
 
 
 def _together(masks: list[Value]) -> Value | None:
-    """One mask of several, of which the floats are added and the others hide; None where there are none."""
+    """One mask of several that are added; None where there are none."""
     if len(masks) < 2:
         return masks[0] if masks else None
-    total, *rest = sorted(masks, key=lambda mask: dtype_of(mask) == "i1")
-    for mask in rest:
-        if dtype_of(total) == "i1":
-            total = xt.and_(total, mask)
-        elif dtype_of(mask) == "i1":
-            total = xt.select(mask, xt.convert(total, dtype="f32"), xt.scalar(-float("inf"), "f32"))
-        else:
-            total = xt.add(xt.convert(total, dtype="f32"), xt.convert(mask, dtype="f32"))
+    total = xt.convert(masks[0], dtype="f32")
+    for mask in masks[1:]:
+        total = xt.add(total, xt.convert(mask, dtype="f32"))
     return total
-
-
-def _hides_all(test: Value, softmax: Operation | None) -> bool:
-    """Whether `test` is that the largest of each row that `softmax` takes is -inf."""
-    equal = producer(test, "compare")
-    if softmax is None or equal is None or attrs_of(equal).direction != "eq" \
-            or number(equal.operands[1]) != -float("inf"):
-        return False
-    top = producer(equal.operands[0], "reduce")
-    return top is not None and top.operands[0] == softmax.operands[0] and attrs_of(top).kind == "max" \
-        and tuple(attrs_of(top).axes) == (attrs_of(softmax).axis,)
 
 
 def _guards_only(softmax: Operation) -> bool:
@@ -238,18 +221,15 @@ def _free(x: Value, batch: tuple[int, ...], contract: tuple[int, ...]) -> list[i
     return [d for d in range(len(dims_of(x))) if d not in (*batch, *contract)]
 
 
-def _operand(value: Value, order: tuple[int, ...], narrow: str) -> tuple[Value, float]:
-    """(x, c) where c * x is `value` with its dims in `order`; x lies before scales, transposes and conversions of type
-    `narrow` to f32, in which a product of that type is summed."""
+def _operand(value: Value, order: tuple[int, ...]) -> tuple[Value, float]:
+    """(x, c) where c * x is `value` with its dims in `order`; x lies before scales and transposes."""
     scale = 1.0
     while True:
-        pair, turned, wide = scaled(value), producer(value, "transpose"), producer(value, "convert")
+        pair, turned = scaled(value), producer(value, "transpose")
         if pair is not None:
             value, scale = pair[0], scale * pair[1]
         elif turned is not None:
             value, order = turned.operands[0], tuple(attrs_of(turned).perm[d] for d in order)
-        elif wide is not None and dtype_of(value) == "f32" and dtype_of(wide.operands[0]) == narrow in ("f16", "bf16"):
-            value = wide.operands[0]
         else:
             break
     if list(order) != sorted(order):

@@ -34,8 +34,6 @@ class Mask:
 
 def read_mask(value: Value, weights: WeightStore | None) -> Mask:
     """The mask `value` of scores [..., queries, keys]: i1 keeps where true, a float is added."""
-    if number(value) == (1 if dtype_of(value) == "i1" else 0):
-        return Mask("none")
     array = array_of(value, weights)
     if array is not None:
         return _read_array(value, np.asarray(array))
@@ -110,8 +108,6 @@ def _ramp(value: Value) -> tuple[int, Dim] | None:
     name = name_of(op)
     if name == "iota":
         return attrs_of(op).axis - rank, 0
-    if name == "constant":
-        return _table_ramp(attrs_of(op).value)
     if name in ("add", "sub"):
         a, b = op.operands
         for x, c in ((a, b), (b, a))[:2 if name == "add" else 1]:
@@ -129,14 +125,6 @@ def _ramp(value: Value) -> tuple[int, Dim] | None:
     places = [d - rank for d, n in enumerate(dims_of(value)) if n != 1]
     others = [n for n in dims_of(x) if n != 1]
     return (places[0], inner[1]) if others == [size] and len(places) == 1 else None
-
-
-def _table_ramp(table: np.ndarray[Any, Any]) -> tuple[int, Dim] | None:
-    """The same of a constant."""
-    line = table.reshape(-1)
-    if table.size < 2 or table.size not in table.shape or np.any(np.diff(line) != 1):
-        return None
-    return table.shape.index(table.size) - table.ndim, int(line[0])
 
 
 def _finite(value: Value) -> bool:
