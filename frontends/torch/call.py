@@ -152,7 +152,7 @@ class _Result:
         elif value.name in places:
             self.source, self.place = places[value.name], -1
         spec = spec_of(graph, value)
-        self.scalar = isinstance(spec, TensorSpec) and spec.scalar
+        self.scalar = isinstance(spec, TensorSpec) and spec.scalar or isinstance(value, Size)
 
     @property
     def is_tensor(self) -> bool:
@@ -179,11 +179,15 @@ def spec_of(graph: TorchGraph, value: Any) -> Any:
 
 
 def results_of(graph: TorchGraph) -> tuple[Output, ...]:
-    """What the program computes: tensors that are no inputs, each once, and what it writes into inputs."""
+    """What the program computes: tensors that are no inputs, each once, sizes that its ops count, and what it writes
+    into inputs."""
     inputs = _given(graph)
+    counted = {name for n in graph.nodes for name, *_ in n.new}
     made: dict[Any, Output] = {}
     for o in graph.outputs:
-        if o.updates or (isinstance(o.value, Ref) and o.value.name not in inputs):
+        computed = o.value.name not in inputs if isinstance(o.value, Ref) else isinstance(o.value, Size) \
+            and not counted.isdisjoint(symbolic.symbols_of(symbolic.parse(o.value.text)))
+        if o.updates or computed:
             made.setdefault(_key(o), o)
     return tuple(made.values())
 

@@ -17,6 +17,7 @@ from torch.utils import _pytree
 from xcc.diagnostics import UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import to_numpy
+from xcc.frontends.torch.flex import composed
 from xcc.frontends.torch.fx_facts import order_of_node
 from xcc.frontends.torch.fx_nodes import GraphReader
 from xcc.frontends.torch.graph import Input, Output, TorchGraph
@@ -86,7 +87,7 @@ def capture_fx(module: GraphModule, name: str = "model") -> TorchProgram:
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), composed():
             warnings.simplefilter("ignore", FutureWarning)      # torch's own uses of what torch is to change
             return with_one_name_each(program).run_decompositions(decompositions())
     except Exception as e:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch._subclasses import fake_impls
 
 from xcc.frontends.torch.batched import declare_batching_rules
 from xcc.frontends.torch.cumprod import declare_cumprod
+from xcc.frontends.torch.keep import new_zeros_with_same_feature_meta
 from xcc.frontends.torch.whole_resizes import RESIZES, declare_whole_resizes
 from xcc.frontends.torch.zero_tensors import declare_zero_tensors
 
@@ -29,6 +31,7 @@ def declare_fake_ops() -> None:
         op = getattr(torch.ops.aten, f"{name}_backward").default
         if op not in meta_table and op not in fake_impls.op_implementations_dict:
             fake_impls.register_op_impl(op)(_as_input)
+    fake_impls.register_op_impl(torch.ops.aten._new_zeros_with_same_feature_meta.default)(_zeros)
     composite, along = torch._C.DispatchKey.CompositeImplicitAutograd, torch.ops.aten.take_along_dim.default
     if composite not in along.py_kernels:
         along.py_impl(composite)(_take_along_dim)
@@ -37,6 +40,12 @@ def declare_fake_ops() -> None:
 def _as_input(mode: Any, op: Any, grad: Any, output_size: Any, input_size: Any, *rest: Any, **named: Any) -> Any:
     with mode:
         return grad.new_empty(input_size)
+
+
+def _zeros(mode: AbstractContextManager[object], op: object, x: torch.Tensor, other: torch.Tensor, **named: int
+           ) -> torch.Tensor:
+    with mode:
+        return new_zeros_with_same_feature_meta(x, other, **named)
 
 
 def _take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:

@@ -30,18 +30,23 @@ def guard_broadcasts(module: torch.fx.GraphModule) -> None:
 
 
 def guard_ranks(module: torch.fx.GraphModule) -> None:
-    """Has Dynamo trace anew for a size of 1 that `squeeze` would drop.
+    """Has Dynamo trace anew for a size of 1 that `squeeze` would drop, and one that is not 1 where it has dropped it.
 
-    Where 1 is a size like any other (``xcc.torch.compile``), torch traces as if it were larger, without a guard.
-    UserError where the size is 1 in the very call that is traced: the graph has another rank than eager.
+    Where 1 is a size like any other (``xcc.torch.compile``), torch traces as if it were larger, without a guard, and a
+    least of sizes (``x[:, :1]``) as if there were elements. UserError where that is not so in the very call that is
+    traced: the graph has another rank than eager.
     """
     for node in module.graph.nodes:
         if node.op != "call_function" or not str(node.target).startswith("aten.squeeze."):
             continue
-        value = node.args[0].meta["val"]
+        value, made = node.args[0].meta["val"], node.meta["val"]
         given = node.args[1] if len(node.args) > 1 else range(value.dim())
-        for d in (given,) if isinstance(given, int) else given:
-            if value.dim() and isinstance(value.shape[d], torch.SymInt) and guarded(value.shape[d] == 1):
+        asked = [d for d in ((given,) if isinstance(given, int) else given) if value.dim()]
+        open_dims = [d for d in asked if isinstance(value.shape[d], torch.SymInt)]
+        dropped = value.dim() - made.dim() - sum(value.shape[d] == 1 for d in asked if d not in open_dims)
+        for d in open_dims:
+            if guarded(value.shape[d] == 1) != (dropped == len(open_dims)):
                 place = source_of(node) or "the graph"
-                raise UserError(f"{place}: squeeze of dim {d}, which is 1 in this call and may be larger in others: "
-                                "use torch.compile(model, backend='xcc'), which compiles sizes of 1 apart")
+                raise UserError(f"{place}: squeeze of dim {d}, which is {hint_of(value.shape[d])} in this call and may "
+                                "be another size in others: use torch.compile(model, backend='xcc'), which compiles "
+                                "sizes of 1 apart")

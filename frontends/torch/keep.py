@@ -11,7 +11,7 @@ from torch import Tensor
 from xcc.frontends.torch.foreach import foreach_decompositions
 from xcc.frontends.torch.transformer_layers import transformer_decompositions
 
-__all__ = ["KEPT", "aot_decompositions", "decompositions"]
+__all__ = ["KEPT", "aot_decompositions", "decompositions", "new_zeros_with_same_feature_meta"]
 
 KEPT = (
     "linear.default", "matmul.default", "bmm.default", "mm.default", "addmm.default", "baddbmm.default",
@@ -73,7 +73,8 @@ def _weight_norm_backward(grad: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim
     return g / norms * (grad - v * (along / (norms * norms))), along / norms
 
 
-def _new_zeros_with_same_feature_meta(x: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
+def new_zeros_with_same_feature_meta(x: Tensor, other: Tensor, *, self_num_batch_dims: int = 0) -> Tensor:
+    """Zeros for a tangent: as many as `x` has batches of the shape of `other`."""
     return x.new_zeros((*x.shape[:self_num_batch_dims], *other.shape))
 
 
@@ -88,6 +89,6 @@ def aot_decompositions() -> dict[Any, Any]:
     table: dict[Any, Any] = dict(core_aten_decompositions()) | foreach_decompositions() | transformer_decompositions()
     table |= get_decompositions([torch.ops.aten.batch_norm_backward, torch.ops.aten.rrelu_with_noise_backward])
     table[torch.ops.aten._weight_norm_interface_backward.default] = _weight_norm_backward
-    table[torch.ops.aten._new_zeros_with_same_feature_meta.default] = _new_zeros_with_same_feature_meta
+    table[torch.ops.aten._new_zeros_with_same_feature_meta.default] = new_zeros_with_same_feature_meta
     kept = {f"aten.{name}" for name in KEPT}
     return {op: rule for op, rule in table.items() if str(op) not in kept}

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["traced_whole", "whole_layers"]
+__all__ = ["Within", "traced_whole", "whole_layers"]
 
 Tensors = list[torch.Tensor]
 KINDS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
@@ -103,8 +103,8 @@ def _stack(kind: str, x: torch.Tensor, states: Sequence[Tensors], params: Tensor
     return x.transpose(0, 1) if batch_first else x, *(torch.stack(pile) for pile in last)
 
 
-class _Whole(threading.local):
-    """How many :func:`whole_layers` this thread is in; a context that any number of callers share."""
+class Within(threading.local):
+    """A context that any number of callers share; `depth` is how often this thread is in it."""
 
     depth = 0
 
@@ -115,7 +115,7 @@ class _Whole(threading.local):
         self.depth -= 1
 
 
-_WHOLE = _Whole()
+_WHOLE = Within()
 
 
 def whole_layers() -> Any:

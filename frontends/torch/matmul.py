@@ -20,6 +20,26 @@ def product(cx: Context) -> Value:
     return matmul(cx.tensor("self"), cx.tensor(right))
 
 
+@aten("_int_mm")
+def product_of_bytes(cx: Context) -> Value:
+    """The product of two matrices of i8, in i32."""
+    return matmul(cx.tensor("self"), cx.tensor("mat2"), "i32")
+
+
+@aten("_scaled_mm")
+def scaled_product(cx: Context) -> Value:
+    """self @ mat2 of 8 bits, by scales of all or of each row and column, and bias, in out_dtype."""
+    scales = [cx.tensor(name) for name in ("scale_a", "scale_b")]
+    rows, columns = cx.out().shape
+    for scale, each in zip(scales, ((rows, 1), (1, columns)), strict=True):
+        if tuple(xt.shape_of(scale)) not in ((), (1,), (1, 1), each):
+            cx.fail("its scales are of blocks")
+    out = xt.mul(matmul(cx.tensor("self"), cx.tensor("mat2"), "f32"), xt.mul(*scales))
+    bias, last = cx.optional("bias"), cx.optional("scale_result")
+    out = out if bias is None else xt.add(out, convert(bias, "f32"))
+    return convert(out if last is None else xt.mul(out, last), cx.out().dtype)
+
+
 @aten("_trilinear")
 def trilinear(cx: Context) -> Value:
     """The product of three tensors, each of which has all dims but those of its `expand`, summed over `sumdim`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import convert, dim_scalar, slice_axis, split
+from xcc.dialects.xt.types import width
+from xcc.frontends.shared.helpers import convert, dim_scalar, element, slice_axis, split
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 from xcc.frontends.torch.slices import clamp_index, from_front
@@ -187,3 +188,15 @@ def roll(cx: Context) -> Value:
         cut = symbolic.mod(-shift, symbolic.dim_max(size, 1))
         x = xt.concatenate(slice_axis(x, axis, cut, size), slice_axis(x, axis, 0, cut), axis=axis)
     return xt.reshape(x, shape=shape)
+
+
+@aten("view.dtype")
+def view_as_type(cx: Context) -> Value:
+    """self's bits as elements of another type: of a narrower one there are more along the last dim."""
+    x, kind = cx.tensor("self"), cx.out().dtype
+    if "i1" in (element(x), kind):
+        cx.fail("it reads bits as bools, or bools as bits")
+    parts = width(kind) // width(element(x))
+    if parts > 1:
+        x = xt.reshape(x, shape=(*cx.out().shape, parts))
+    return xt.reshape(xt.bitcast(x, dtype=kind), shape=cx.out().shape)

@@ -26,8 +26,8 @@ _FILLED = ("bmm.default", "cat.default", "clone.default", "convolution.default",
 def declare_zero_tensors() -> None:
     """From now on sums, products and quotients with such a tensor are traced at any size."""
     aten = torch.ops.aten
-    rules: dict[Any, Callable[..., Any]] = {aten.add.Tensor: _add, aten.sub.Tensor: _sub, aten.mul.Tensor: _mul,
-                                            aten.div.Tensor: _div}
+    rules = {aten.add.Tensor: _of_tensors(_add), aten.sub.Tensor: _of_tensors(_sub), aten.mul.Tensor: _of_tensors(_mul),
+             aten.div.Tensor: _of_tensors(_div)}
     for name in _FILLED:
         packet, overload = name.split(".")
         op = getattr(getattr(aten, packet), overload)
@@ -47,6 +47,14 @@ def _of_filled(op: Any) -> Callable[..., Any]:
 def _filled(x: Any) -> Any:
     zero = isinstance(x, torch.Tensor) and x._is_zerotensor()
     return torch.zeros(x.shape, dtype=x.dtype, device=x.device) if zero else x
+
+
+def _of_tensors(rule: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """`rule` of two tensors for a tensor and a number of Python's, too."""
+    def tensor(x: torch.Tensor | float) -> torch.Tensor:
+        return x if isinstance(x, torch.Tensor) else torch.full((), x)
+
+    return lambda a, b, **named: rule(tensor(a), tensor(b), **named)
 
 
 def _add(a: torch.Tensor, b: torch.Tensor, *, alpha: float = 1) -> torch.Tensor:

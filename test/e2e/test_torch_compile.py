@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from torch._dynamo.utils import counters
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import xcc.torch
 from xcc.diagnostics import UserError
@@ -230,7 +231,61 @@ def test_a_size_that_squeeze_would_drop_is_never_kept_silently() -> None:
         torch.testing.assert_close(compiled(x), f(x))
     with pytest.raises(Exception, match="squeeze of dim 0, which is 1 in this call"):
         compiled(torch.randn(1, 3))
+    first = xcc.torch.compile(lambda x: x[:, :1].squeeze(1) * 2, strict=True)      # as distributions pick an element
+    for shape in ((4, 3), (2, 5)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(first(x), x[:, 0] * 2)
+    with pytest.raises(Exception, match="squeeze of dim 1, which is 0 in this call"):
+        first(torch.randn(4, 0))
     apart = torch.compile(f, backend=backend, options=STRICT)
     for n in (5, 1, 3):
         x = torch.randn(n, 3)
         torch.testing.assert_close(apart(x), f(x))
+
+
+def test_gradients_of_elements_that_a_run_counts() -> None:
+    """The forward keeps their number for the backward: torch has it as a size, which no input tells."""
+    def f(x: Any) -> Any:
+        return x[x > 0].square().sum() * 2
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        compiled = xcc.torch.compile(f, strict=True)
+        for shape in ((4, 6), (5, 3)):
+            x = torch.randn(shape, requires_grad=True)
+            torch.testing.assert_close(*(torch.autograd.grad(g(x), x) for g in (compiled, f)))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_attention_of_own_scores_and_masks() -> None:
+    """``flex_attention``: biases by heads, as ALiBi has them, a causal mask, and heads of a group."""
+    n, slopes = 12, torch.tensor([0.5, 0.25])
+    seen = create_block_mask(lambda b, h, i, j: i >= j, None, None, n, n, device="cpu")
+
+    def f(q: Any, k: Any, v: Any) -> Any:
+        return flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s + slopes[h] * (j - i), block_mask=seen,
+                              enable_gqa=True)
+
+    bias = slopes[:, None, None] * (torch.arange(n) - torch.arange(n)[:, None])
+    bias = bias.masked_fill(torch.ones(n, n).triu(1) > 0, -math.inf)
+    compiled = xcc.torch.compile(f, strict=True)
+    for batch in (3, 5):
+        q, k, v = (torch.randn(batch, heads, n, 8) for heads in (2, 1, 1))
+        want = torch.nn.functional.scaled_dot_product_attention(q, k, v, bias.expand(batch, 2, n, n), enable_gqa=True)
+        torch.testing.assert_close(compiled(q, k, v), want, rtol=1e-5, atol=1e-5)
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_products_of_bytes_and_bits_of_other_types() -> None:
+    """As quantised layers have them."""
+    def f(x: Any, a: Any, b: Any, rows: Any, columns: Any) -> Any:
+        eights = [t.to(torch.float8_e4m3fn) for t in (x, a.float() / 16)]
+        scaled = torch._scaled_mm(eights[0], eights[1].t(), rows, columns, out_dtype=torch.bfloat16)
+        return scaled, torch._int_mm(a, b), x.view(torch.int32) >> 23, x.view(torch.uint8), a.view(torch.int16)
+
+    for m in (32, 48):
+        a = torch.randint(-99, 99, (16, 64), dtype=torch.int8)
+        b, rows, columns = torch.randint(-99, 99, (64, 24), dtype=torch.int8), torch.rand(m, 1), torch.rand(1, 16)
+        given = torch.randn(m, 64), a, b, rows, columns
+        compiled = xcc.torch.compile(f, strict=True)
+        torch.testing.assert_close(compiled(*given), f(*given), rtol=1e-2, atol=1e-2)
+    assert counters["stats"]["unique_graphs"] == 1

@@ -11,7 +11,9 @@ import torch
 import torch.nn.functional as F
 import torch.utils.checkpoint
 from torch import nn
+from torch.autograd import forward_ad
 
+import xcc.torch
 from xcc.frontends.torch.backend import backend
 
 pytestmark = pytest.mark.usefixtures("fresh_torch")
@@ -184,3 +186,17 @@ def test_checkpoints_repeat_each_draw() -> None:
         torch.testing.assert_close(grad, out.detach(), rtol=1e-4, atol=1e-5)      # each term is its own derivative
         found.append(grad)
     assert torch.equal(found[0], found[2]) and not torch.equal(found[0], found[1])
+
+
+def test_forward_derivatives_of_products_and_with_numbers() -> None:
+    """Tangents that are zero meet a number, and the gradient of a product makes zeros for one."""
+    def along(x: Any, t: Any) -> Any:
+        with forward_ad.dual_level():
+            return forward_ad.unpack_dual(forward_ad.make_dual(x, t).sin() * 2).tangent
+
+    def curvature(x: Any, w: Any) -> Any:
+        return torch.func.hessian(lambda a: torch.tanh(w @ a).sum())(x)
+
+    for f, others in ((along, (4,)), (curvature, (3, 4))):
+        x, other = torch.randn(4), torch.randn(others)
+        torch.testing.assert_close(xcc.torch.compile(f, strict=True)(x, other), f(x, other))
