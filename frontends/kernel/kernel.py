@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "kernel"]
 
 Grid = Callable[[dict[str, Any]], Any]
-CONFIG = ("threads", "stages", "warpgroup", "persistent", "instances", "private")
+CONFIG = ("threads", "stages", "warpgroup", "persistent", "instances", "private", "resident")
 MODES = ("eager", "check")
 
 

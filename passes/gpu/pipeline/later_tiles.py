@@ -42,26 +42,27 @@ class LaterTiles:
         self.known: Callable[[Any], Any] = nothing_known
 
     def prepare(self) -> None:
-        """Shared memory, and what stays in it through the loop."""
-        k, shared = self.k, self.k.shared
+        """Shared memory."""
+        shared = self.k.shared
         shared.begin()
         shared.reserved = 0
         for _, t in self.staged:
             t.buffer = shared.buffer(t.slots * t.elements, t.stored, t.offset)
-        for _, t in self.staged:
-            if t.load == ONCE:      # the first step's barrier is before its reads
-                shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
-        if self.plan.fenced and any(t.load == ONCE for _, t in self.staged):
-            warpgroup.fence_writes()
         shared.reserved = self.plan.end
 
     def begin(self) -> None:
-        """Copies, or loads and writes, the tiles of the first steps."""
-        first = self.steps.lower
+        """Copies, or loads and writes, the tiles of the first steps, and then what stays through the loop: that waits for
+        what was read of it, which no copy is to do."""
+        k, first = self.k, self.steps.lower
         for s in range(self.ahead if self.direct else 0):
             self.copy(self.steps.later(first, s), index(s), self.steps.inside(self.steps.later(first, s)))
         if self.held:
             guarded(self.steps.inside(first), lambda: self.write(self.loaded(first), None))
+        once = [t for _, t in self.staged if t.load == ONCE]
+        for t in once:      # the first step's barrier is before its reads
+            k.shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
+        if self.plan.fenced and once:
+            warpgroup.fence_writes()
 
     def turn(self, counters: list[Value]) -> tuple[Value | None, list[Value]]:
         """Makes each tile the one of the step of `counters`; waits for its copies.
