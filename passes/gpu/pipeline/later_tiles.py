@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Block, Operation, Value, arith_d, ir, maker, owner_op
+from xcc._mlir import Attribute, Block, Operation, Value, arith_d, ir, maker, owner_op, scf_d
 from xcc.passes.gpu.layout.registers import guarded, to_memory
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.memory.gathers import reader
@@ -18,7 +18,7 @@ from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import LOADS
 from xcc.passes.gpu.vendor import warpgroup
-from xcc.passes.shared.values import index
+from xcc.passes.shared.values import index, is_vector, splat_constant, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -86,8 +86,9 @@ class LaterTiles:
                 warpgroup.fence_writes()
         return freed, advanced
 
-    def evaluate(self, tiles: list[StagedTile], iv: Value) -> list[Any]:
-        """Emits what the tiles need at step `iv` up to their loads, but not those that are copied directly.
+    def evaluate(self, tiles: list[StagedTile], iv: Value, test: Value | None = None) -> list[Any]:
+        """Emits what the tiles need at step `iv` up to their loads, but not those that are copied directly. What says
+        where these lie is read where `test` holds: behind the last step there may be no memory.
 
         Returns the operations on what was loaded, which are yet to be emitted.
         """
@@ -104,9 +105,24 @@ class LaterTiles:
                     self.k.values[op.results[0]] = value
                 elif any(o is not None and (o in late or o.name in LOADS) for o in map(maker, op.operands)):
                     late.append(op)
+                elif test is not None and op.name in LOADS:
+                    self._read_where(test, op)
                 else:
                     self.k.emit(op)
         return late
+
+    def _read_where(self, test: Value, op: Operation) -> None:
+        """Emits a load where `test` holds; else it gives zeros."""
+        k, result = self.k, op.results[0]
+        kind = result.type if not is_vector(result) \
+            else vec(k.layout(result).registers, ir.VectorType(result.type).element_type)
+        branch = scf_d.IfOp(test, [kind], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            k.emit(op)
+            scf_d.yield_([k.values[result]])
+        with ir.InsertionPoint(branch.else_block):
+            scf_d.yield_([splat_constant(kind, 0)])
+        k.values[result] = branch.results[0]
 
     def copy_later(self, iv: Value, slot: Value | None) -> None:
         later = self.steps.later(iv, self.ahead)
@@ -116,7 +132,7 @@ class LaterTiles:
         """Starts the copies of step `iv` to a slot, where `test` holds, as one group; without a branch, so that the
         code around them can be scheduled between them."""
         saved = dict(self.k.values)
-        for op in self.evaluate(self.direct, iv):
+        for op in self.evaluate(self.direct, iv, test):
             self.k.emit(op)
         for t in self.direct:
             offsets = t.memory.compose(self.k.layout(t.value))
