@@ -218,7 +218,7 @@ def kernel(function: Callable[..., Any] | None = None, *, types: Mapping[str, st
         config: what the strategy is not to choose, on GPUs: ``{"threads": 256, "stages": 3}``, the threads of an
             instance and how many turns of a loop loads run ahead; ``persistent``, how many workgroups compute all
             instances of a product, one after the other; ``instances``, how many a workgroup has
-            where a warp computes each; ``private``, bytes of a workgroup for copies of arrays that atomics update.
+            where a warp computes each; ``resident``, warps of a core that have registers; ``private``, bytes of a workgroup for copies of arrays that atomics update.
     """
     if function is None:
         return functools.partial(Kernel, types=types or {}, grid=grid, config=config or {})

@@ -27,8 +27,8 @@ def test_scans_along_columns(chip, dynamic, kind, reverse, exclusive):
         return tuple(xt.cumulative(v, kind=kind, axis=1, reverse=reverse, exclusive=exclusive) for v in values)
 
     with on_chip(chip):
-        check(scans, filled((2, 300, 20), "float32"), filled((1, 140, 70), "float16", 1), filled((3, 17, 3), "int32", 2),
-              dynamic=dynamic)
+        check(scans, filled((2, 300, 20), "float32"), filled((1, 140, 70), "float16", 1),
+              filled((3, 17, 3), "int32", 2), dynamic=dynamic)
 
 
 @pytest.mark.parametrize(("chip", "dynamic"), [("sm_80", True), ("gfx942", False)])

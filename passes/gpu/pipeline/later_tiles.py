@@ -16,7 +16,7 @@ from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.memory.gathers import reader
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
-from xcc.passes.gpu.pipeline.staging_rules import LOADS
+from xcc.passes.gpu.pipeline.staging_rules import LOADS, may_be_async
 from xcc.passes.gpu.vendor import warpgroup
 from xcc.passes.shared.values import index, is_vector, splat_constant, vec
 
@@ -51,17 +51,21 @@ class LaterTiles:
         shared.reserved = self.plan.end
 
     def begin(self) -> None:
-        """Copies, or loads and writes, the tiles of the first steps, and then what stays through the loop: that waits for
-        what was read of it, which no copy is to do."""
+        """Copies, or loads and writes, the tiles of the first steps, and what stays through the loop: by copies of the
+        first group, or else behind all copies, as it waits for what was read."""
         k, first = self.k, self.steps.lower
+        once = [t for _, t in self.staged if t.load == ONCE]
+        copied = [t for t in once if self.direct and may_be_async(k, t.value, t.memory, t.stored)]
+        for t in copied:
+            reader(k, owner_op(t.value)).copy_async(t.buffer, t.memory.compose(k.layout(t.value)), index(0))
         for s in range(self.ahead if self.direct else 0):
             self.copy(self.steps.later(first, s), index(s), self.steps.inside(self.steps.later(first, s)))
         if self.held:
             guarded(self.steps.inside(first), lambda: self.write(self.loaded(first), None))
-        once = [t for _, t in self.staged if t.load == ONCE]
-        for t in once:      # the first step's barrier is before its reads
+        written = [t for t in once if t not in copied]
+        for t in written:       # the first step's barrier is before its reads
             k.shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
-        if self.plan.fenced and once:
+        if self.plan.fenced and written:
             warpgroup.fence_writes()
 
     def turn(self, counters: list[Value]) -> tuple[Value | None, list[Value]]:

@@ -89,8 +89,6 @@ class GpuPart:
       merges what they leave (passes/linalg/evaluate/online_parts.py). Without `online` each reduction is cut
       (passes/linalg/evaluate/row_parts.py). Below 2: none.
     - busy: where the number of tiles is not known, that of blocks from which on more parts gain nothing.
-    - resident: warps of a core's that its registers are to suffice for, which bounds a thread's (CUDA's launch bounds);
-      0: a thread has as many as its code wants.
     - beside: neighbours along the tile's last dim but one, and those before it, that a thread reads and computes, each
       as wide as one access: what their windows share is read once. 1: as the layout comes.
     """
@@ -103,7 +101,6 @@ class GpuPart:
     streamed: tuple[int, ...] = ()
     splits: int = 0
     busy: int = 0
-    resident: int = 0
     beside: int = 1
 
 
