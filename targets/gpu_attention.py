@@ -110,8 +110,8 @@ def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip
     groups, padded = chip.warpgroup_products, pow2_above(features)
     features = -(-features // LEAST) * LEAST        # that instructions compute; memory has all of the tile's
     rows = max(WARP_ROWS, min(ROWS if groups and features <= 64 else MOST_ROWS, queries))
-    idle = chip.cores // 2 if groups else chip.cores    # warpgroups keep a core busy alone: more of half the rows take as long
-    while rows > ROWS and -(-queries // rows) * others <= idle:
+    few = chip.cores // 2 if groups else chip.cores     # two groups keep a core busy: twice the tiles take turns there
+    while rows > ROWS and -(-queries // rows) * others <= few:
         rows //= 2
     held = 3 * features // 4 + OTHER_REGISTERS      # results, and queries as fragments
     kept = 0

@@ -46,8 +46,8 @@ class ScanParts(XtOp, name="scan_parts"):
 
 
 class ScanRows(XtOp, name="scan_rows"):
-    """xt.cumulative along the rows of x [rows, n], each part of which begins at its element of `start` [rows, parts]; or
-    along the columns of x [matrices, n, columns], with `start` [matrices, parts, columns].
+    """xt.cumulative along the rows of x [rows, n], each part of which begins at its element of `start` [rows, parts];
+    or along the columns of x [matrices, n, columns], with `start` [matrices, parts, columns].
 
     A part has `part` elements, the last one may have fewer. `start` has the type in which x is scanned.
     """

@@ -1,5 +1,5 @@
-"""What the NVVM dialect wants of kernel functions: that they carry ``nvvm.kernel`` alone, so that their text can be read
-back, and their bounds by its names."""
+"""What the NVVM dialect wants of kernel functions: that they carry ``nvvm.kernel`` alone, so that their text can be
+read back, and their bounds by its names."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ def test_scans_along_rows(kind, reverse, exclusive):
 
 
 @pytest.mark.parametrize(("chip", "dynamic", "kind", "reverse", "exclusive"), [
-    ("sm_90a", False, "sum", False, False), ("gfx1100", True, "max", True, True), ("gfx942", False, "sum", True, False)])
+    ("sm_90a", False, "sum", False, False), ("gfx1100", True, "max", True, True),
+    ("gfx942", False, "sum", True, False)])
 def test_scans_along_columns(chip, dynamic, kind, reverse, exclusive):
     def scans(*values):
         return tuple(xt.cumulative(v, kind=kind, axis=1, reverse=reverse, exclusive=exclusive) for v in values)

@@ -13,8 +13,8 @@ MASKS = ("vector.create_mask", "vector.constant_mask")
 
 
 def extent(op: Operation, plan: Contraction, operand: int, d: int) -> int:
-    """The positions along iteration dim `d` for which an operand of the contraction `op` has elements, as the mask that
-    it is read with says, where it is 0 past them."""
+    """The positions along iteration dim `d` for which an operand of the contraction `op` has elements, as the mask says
+    that it is read with, where it is 0 past them."""
     read = maker(_uncast(op.operands[operand]), "vector.transfer_read")
     mask = maker(read.operands[len(read.operands) - 1]) if read is not None else None
     dims = map_dims(read) if read is not None else []
@@ -29,16 +29,16 @@ def extent(op: Operation, plan: Contraction, operand: int, d: int) -> int:
 
 
 def summed(op: Operation, plan: Contraction) -> int:
-    """The terms, whole steps of the instruction, past which both operands are 0: features of attention that are no power
-    of two, say."""
+    """The terms, whole steps of the instruction, past which both operands are 0: features of attention that are no
+    power of two, say."""
     assert plan.instruction is not None
     step = plan.instruction.k
     return -(-max(1, *(extent(op, plan, n, plan.k[0]) for n in (0, 1))) // step) * step
 
 
 def only_sums(op: Operation) -> bool:
-    """Whether the accumulators of the contraction `op` are what it summed up itself in a loop that began with zeros, but
-    for factors: they are 0 where an operand is."""
+    """Whether the accumulators of the contraction `op` are what it summed up itself in a loop that began with zeros,
+    but for factors: they are 0 where an operand is."""
     value = op.operands[2]
     while (made := maker(value, "arith.mulf")) is not None:
         inner = next((v for v in made.operands if isinstance(_uncast(v).owner, Block) or maker(v, "arith.mulf")), None)

@@ -36,8 +36,8 @@ def scan_layout(shape: tuple[int, ...], dim: int, width: int, warp: int, warps: 
 
 def columns_scan_layout(shape: tuple[int, ...], dim: int, across: int, width: int, lanes: int, warp: int, warps: int
                         ) -> Layout:
-    """A layout for a scan along `dim` of what lies together along `across`: a thread has `width` neighbours of that, and
-    so have `lanes` lanes; then come registers, lanes and warps along the scan, warps along `across` first."""
+    """A layout for a scan along `dim` of what lies together along `across`: a thread has `width` neighbours of that,
+    and so have `lanes` lanes; then come registers, lanes and warps along the scan, warps along `across` first."""
     left = {d: [1 << b for b in range(log2(n))] for d, n in enumerate(shape)}
     bases: dict[str, list[Vector]] = {"register": [], "lane": [], "warp": []}
 

@@ -191,7 +191,8 @@ def _columns(op: Operation, plan: Contraction) -> int:
 
 
 def _held(plan: Contraction, value: Value, position: tuple[int, ...], depth: int) -> Value:
-    """The registers of A for the accumulators at `position` of the result, a step along k after the other, to `depth`."""
+    """The registers of A for the accumulators at `position` of the result, a step along k after the other, as far as
+    `depth`."""
     i, layout = plan.instruction, plan.lhs
     assert i is not None and layout is not None
     m, k = (plan.maps[0].index(d) for d in (plan.m[0], plan.k[0]))

@@ -3,8 +3,8 @@
 The left operand is in rows, of which a group of neighbours goes to all lanes; the right one in panels, in which groups
 of rows are interleaved, so that the group of a column lies together.
 
-Signed bytes are multiplied by instructions that take the left ones as unsigned, too: those are then more by 128, and 128
-times the sum of a column, one more row of the block, is taken away at the end.
+Signed bytes are multiplied by instructions that take the left ones as unsigned, too: those are then more by 128, and
+128 times the sum of a column, one more row of the block, is taken away at the end.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _interleaved(parts: list[Value]) -> Value:
 
 def dot_step(r: Retiler, dot: DotProduct, a: Kept, b: Kept, rows: list[Coords], right: Coords,
              sums: list[Value], shifted: bool) -> list[Value]:
-    """The next sums, of `lanes` columns each, row after row: those of groups of `a` at `rows` with that of `b`. shifted:
-    `a` is signed, and taken as unsigned; the last sums are those of the columns, times what it is more."""
+    """The next sums, of `lanes` columns each, row after row: those of groups of `a` at `rows` with that of `b`.
+    shifted: `a` is signed, and taken as unsigned; the last sums are those of the columns, times what it is more."""
     lanes, group, last = r.lanes, dot.group, len(right) - 1
     count = len(sums) // (len(rows) + shifted)
     line = b.load(right, last, b.panel * group)

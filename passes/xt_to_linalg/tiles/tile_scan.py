@@ -5,8 +5,8 @@
       %y, %total = vector.scan <add>, %x, %start {inclusive = true, reduction_dim = 1}
       vector.transfer_write %y, %out[%i, 0], %mask }
 
-Rows longer than a tile are walked in a loop that carries the totals. Columns, of x [matrices, n, columns], have tiles of
-n by columns, which are scanned along the first dim.
+Rows longer than a tile are walked in a loop that carries the totals. Columns, of x [matrices, n, columns], have tiles
+of n by columns, which are scanned along the first dim.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def _kind(kind: str, dtype: Type) -> str:
 
 
 class _Rows:
-    """Emits the tiles of x [rows, n], [height, width], or of x [matrices, n, columns], [width, height]. `along`: the dim
-    of a tile that is scanned."""
+    """Emits the tiles of x [rows, n], [height, width], or of x [matrices, n, columns], [width, height]. `along`: the
+    dim of a tile that is scanned."""
 
     def __init__(self, k: LoopKernel, part: int) -> None:
         self.k, self.x = k, k.inputs[0]
@@ -139,11 +139,12 @@ class _Rows:
         return loop.results[0]
 
     def tiles(self, body: Callable[[At, Any, Any], None], backward: bool = False) -> None:
-        """``body(at, part, first)`` for each workgroup: where its places are, the number of its part and the part's first
-        place; backward: the last part first."""
+        """``body(at, part, first)`` for each workgroup: where its places are, the number of its part and the part's
+        first place; backward: the last part first."""
         rows, size, *columns = self.x.dims
         parts = symbolic.ceildiv(size, self.part) if self.part else 1
-        loop = _forall([rows, parts, *columns], [1 if columns else self.height, 1, *[self.height] * len(columns)], self.k)
+        steps = [1, 1, self.height] if columns else [self.height, 1]
+        loop = _forall([rows, parts, *columns], steps, self.k)
         with ir.InsertionPoint(loop):
             row, part, *column = loop.arguments
             if self.part and backward:      # what was read last is still in the cache
