@@ -1,7 +1,7 @@
 """One comparison of positions that two bounds apply to.
 
-    %a = vector.broadcast (arith.cmpi slt, %c, %n) : vector<64x128xi1>      # %c : vector<1x128xindex>, %n the same for all
-    %b = arith.cmpi sle, (vector.broadcast %c), (vector.broadcast %r)       # %r : vector<64x1xindex>, a bound for each row
+    %a = vector.broadcast (arith.cmpi slt, %c, %n) : vector<64x128xi1>      # %c : vector<1x128xindex>, %n for all
+    %b = arith.cmpi sle, (vector.broadcast %c), (vector.broadcast %r)       # %r : vector<64x1xindex>, for each row
     %m = arith.andi %a, %b : vector<64x128xi1>
     ->
     %l = arith.minsi %n - 1, %r : vector<64x1xindex>
