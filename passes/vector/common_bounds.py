@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xcc._mlir import Module, Operation, Value, arith_d, ir, maker, vector_d
+from xcc._mlir import InsertionPoint, Module, Operation, Value, arith_d, ir, maker, vector_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.values import index
 from xcc.passes.walk import ops_where
@@ -82,7 +82,7 @@ def _joined(one: _Below, other: _Below, op: Operation) -> Value:
     return arith_d.cmpi(SLE if other.more else SLT, *sides)
 
 
-def _behind(value: Value) -> ir.InsertionPoint:
+def _behind(value: Value) -> InsertionPoint:
     """Where what is made of `value` can be made first."""
     if isinstance(value.owner, ir.Block):
         return ir.InsertionPoint.at_block_begin(value.owner)
