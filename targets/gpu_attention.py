@@ -67,7 +67,8 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     if any(i.types[0] == str(multiplied_type(factors[0])) and i.exact and i.family in chip.chained_families
            for i in instructions_of(chip)):
         others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
-        vector[row], keys, stages = _warp_rows(size, queries, length, others, chip)
+        vector[row], keys, stages = _warp_rows(size, queries, length, others,
+                                               group.last_visible(kernel) is not None, chip)
         return _in_parts(Schedule(
             tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
             parallel=True, online=True, gpu=GpuPart(
@@ -100,8 +101,9 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
         place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
 
 
-def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip) -> tuple[int, int, int]:
+def _warp_rows(features: int, queries: int, length: int, others: int, uneven: bool, chip: Chip) -> tuple[int, int, int]:
     """Queries of a tile, keys of a step and stages where a warp keeps its rows to itself through both products.
+    uneven: some queries see fewer keys (causal attention).
 
     Many rows share what is read of keys and values; many keys make the rescaling of the results rare. Instructions of
     warpgroups do without the former where features are few, and without the latter where a core has several
@@ -110,8 +112,9 @@ def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip
     groups, padded = chip.warpgroup_products, pow2_above(features)
     features = -(-features // LEAST) * LEAST        # that instructions compute; memory has all of the tile's
     rows = max(WARP_ROWS, min(ROWS if groups and features <= 64 else MOST_ROWS, queries))
-    few = chip.cores // 2 if groups else chip.cores     # two groups keep a core busy: twice the tiles take turns there
-    while rows > ROWS and -(-queries // rows) * others <= few:
+    # tiles of half the rows, which a core has no room for two of, take turns, but where some have less to do
+    turns = 2 if groups and not uneven and 2 * 2 * (ROWS + 4 * KEYS) * padded > chip.shared_bytes else 1
+    while rows > ROWS and -(-queries // rows) * others * turns < chip.cores:
         rows //= 2
     held = 3 * features // 4 + OTHER_REGISTERS      # results, and queries as fragments
     kept = 0
