@@ -219,15 +219,15 @@ class Machine:
     def write(self, ref: MemRef, linear: Array, values: Array, mask: Array | None = None, copied: bool = False) -> None:
         """Stores `values` (threads, width); of threads that write one element at once any may win.
 
-        copied: by an asynchronous copy, which needs no fence (see `fence_writes`).
+        copied: by an asynchronous copy, which needs no fence (see `fence_writes`), whatever was there before.
         """
         width = values.shape[1]
         values = np.ascontiguousarray(np.broadcast_to(values, (self.count, width)).astype(ref.dtype, copy=False))
         self._observe(ref, linear, width, mask, write=values)
-        if ref.buffer.unfenced is not None and not copied:
+        if ref.buffer.unfenced is not None:
             threads = self.mask if mask is None else self.mask & mask
             byte = np.broadcast_to(linear, (self.count,))[threads] * ref.dtype.itemsize
-            ref.buffer.unfenced[byte[:, None] + np.arange(width * ref.dtype.itemsize)] = True
+            ref.buffer.unfenced[byte[:, None] + np.arange(width * ref.dtype.itemsize)] = not copied
         active = self.mask if mask is None else self.mask & mask
         if ref.buffer.empty and active.any():
             raise self.fault("out-of-bounds", f"writes to {ref.buffer.name}, which has no element")

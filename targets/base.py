@@ -65,6 +65,8 @@ class Chip:
         chained_families: matrix instructions whose results lie in lanes as the next product's left operand does.
         streamed_rows: of tiles for products of few rows, which copy far ahead what is read once; the least first.
         maps_peers: whether kernels can write into the memory of other chips of the machine.
+        core_registers: that the warps of a core share, where the code generator heeds how many warps they are to
+            suffice for; else 0.
         narrow_floats: whether f16 and bf16 have arithmetic of their own; otherwise products alone may.
     """
 
@@ -78,6 +80,7 @@ class Chip:
     chained_families: ClassVar[tuple[str, ...]] = ()
     streamed_rows: ClassVar[tuple[int, ...]] = ()
     maps_peers: ClassVar[bool] = False
+    core_registers: ClassVar[int] = 0
     narrow_floats: ClassVar[bool] = True
 
     name: str

@@ -21,9 +21,10 @@ from xcc.targets.gpu_operands import loaded_tensor
 ROWS = 64       # queries of a tile; half of them where features need the registers
 KEYS = 64       # keys of a step, likewise
 WIDEST = 256    # features that a tile holds
+LEAST = 16      # features of an instruction
 WARP_ROWS = 16  # queries of a warp whose products take mma: scores are then an operand as they are
 MOST_ROWS, MOST_KEYS = 128, 128     # of a tile of such warps
-FEW_REGISTERS = 212     # of a thread, for scores, weights, results and queries
+FEW_REGISTERS = 216     # of a thread, for scores, weights, results and queries
 OTHER_REGISTERS = 56    # for addresses, masks and fragments of keys and values
 MOST_PARTS = 64         # of the keys of a row
 LONG = 4096             # keys where their number is not known
@@ -66,7 +67,8 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
     if any(i.types[0] == str(multiplied_type(factors[0])) and i.exact and i.family in chip.chained_families
            for i in instructions_of(chip)):
         others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
-        vector[row], keys, stages = _warp_rows(vector[column], queries, length, others, chip)
+        vector[row], keys, stages = _warp_rows(size, queries, length, others,
+                                               group.last_visible(kernel) is not None, chip)
         return _in_parts(Schedule(
             tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask", "gather",
             parallel=True, online=True, gpu=GpuPart(
@@ -99,27 +101,31 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
         place, found.op.loops[found.loop], keys, element_bytes(multiplied_type(factors[0])), chip)
 
 
-def _warp_rows(features: int, queries: int, length: int, others: int, chip: Chip) -> tuple[int, int, int]:
+def _warp_rows(features: int, queries: int, length: int, others: int, uneven: bool, chip: Chip) -> tuple[int, int, int]:
     """Queries of a tile, keys of a step and stages where a warp keeps its rows to itself through both products.
+    uneven: some queries see fewer keys (causal attention).
 
     Many rows share what is read of keys and values; many keys make the rescaling of the results rare. Instructions of
     warpgroups do without the former where features are few, and without the latter where a core has several
     workgroups: they then take turns with its units.
     """
-    groups = chip.warpgroup_products
+    groups, padded = chip.warpgroup_products, pow2_above(features)
+    features = -(-features // LEAST) * LEAST        # that instructions compute; memory has all of the tile's
     rows = max(WARP_ROWS, min(ROWS if groups and features <= 64 else MOST_ROWS, queries))
-    while rows > ROWS and -(-queries // rows) * others < chip.cores:
+    # tiles of half the rows, which a core has no room for two of, take turns, but where some have less to do
+    turns = 2 if groups and not uneven and 2 * 2 * (ROWS + 4 * KEYS) * padded > chip.shared_bytes else 1
+    while rows > ROWS and -(-queries // rows) * others * turns < chip.cores:
         rows //= 2
     held = 3 * features // 4 + OTHER_REGISTERS      # results, and queries as fragments
     kept = 0
     if groups or held > FEW_REGISTERS:              # queries in shared memory
-        held, kept = held - features // 4, 2 * rows * features
+        held, kept = held - features // 4, 2 * rows * padded
     several = features > 64 or -(-queries // rows) * others > 2 * chip.cores
     keys = max(16, min(KEYS if groups and rows <= ROWS and several else MOST_KEYS, length))
     most = 2 if groups else 3
 
     def room(stages: int) -> bool:
-        return kept + stages * 2 * keys * features * 2 <= chip.shared_bytes * 7 // 8
+        return kept + stages * 2 * keys * padded * 2 <= chip.shared_bytes * 7 // 8
 
     while keys > 16 and (held + keys // 2 > FEW_REGISTERS or not room(2)):
         keys //= 2

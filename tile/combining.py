@@ -95,27 +95,24 @@ def _combined(name: str, xs: Any, axis: int, combine: Callable[..., Any], keepdi
     return out[0] if isinstance(xs, Value) else tuple(out)
 
 
-def _arg(x: Value, axis: int, better: Callable[[Any, Any], Any], keepdims: bool) -> Value:
+def _arg(x: Value, axis: int, best: Value, keepdims: bool) -> Value:
+    """The first place along `axis` of what equals `best`, or of a NaN, which `best` is then, too."""
     d = axis % x.rank
     places = broadcast(arange(x.shape[d]).reshape((x.shape[d],) + (1,) * (x.rank - d - 1)), x.shape)
-
-    def combine(a: Value, i: Value, b: Value, j: Value) -> tuple[Value, Value]:
-        keep = better(a, b) | ((a == b) & (i < j))
-        if is_float(a.dtype):       # the first NaN wins
-            keep = (keep & (b == b)) | (a != a)
-        return where(keep, a, b), where(keep, i, j)
-
-    return reduce((x, places), axis, combine, keepdims)[1]
+    found = x == broadcast(best, x.shape)
+    if is_float(x.dtype):
+        found = found | (x != x)
+    return min(where(found, places, x.shape[d]), axis, keepdims)
 
 
 def argmax(x: Value, axis: int = -1, keepdims: bool = False) -> Value:
     """The i32 place of the largest along `axis`, the first of several, or of the first NaN."""
-    return _arg(x, axis, lambda a, b: a > b, keepdims)
+    return _arg(x, axis, max(x, axis, keepdims=True), keepdims)
 
 
 def argmin(x: Value, axis: int = -1, keepdims: bool = False) -> Value:
     """The i32 place of the smallest along `axis`, the first of several, or of the first NaN."""
-    return _arg(x, axis, lambda a, b: a < b, keepdims)
+    return _arg(x, axis, min(x, axis, keepdims=True), keepdims)
 
 
 def cumsum(x: Value, axis: int = -1, reverse: bool = False, exclusive: bool = False) -> Value:

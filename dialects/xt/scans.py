@@ -19,12 +19,13 @@ def _scanned(dtype: str) -> str:
 
 def _check_rows(kind: str, x: TensorType) -> None:
     check_kind(kind, x.dtype)
-    if x.rank != 2:
-        raise InferError(f"rows of {x}")
+    if x.rank not in (2, 3):
+        raise InferError(f"rows or columns of {x}")
 
 
 class ScanParts(XtOp, name="scan_parts"):
-    """The sum, prod, max or min of each `part` neighbours of the rows of x [rows, n]: [rows, ceil(n / part)].
+    """The sum, prod, max or min of each `part` neighbours of the rows of x [rows, n]: [rows, ceil(n / part)]; of the
+    columns of x [matrices, n, columns]: [matrices, ceil(n / part), columns].
 
     Narrow floats give f32.
     """
@@ -35,7 +36,7 @@ class ScanParts(XtOp, name="scan_parts"):
 
     def infer(a: Attrs, x: TensorType) -> TensorType:
         _check_rows(a.kind, x)
-        return TensorType((x.shape[0], ceildiv(x.shape[1], a.part)), _scanned(x.dtype))
+        return TensorType((x.shape[0], ceildiv(x.shape[1], a.part), *x.shape[2:]), _scanned(x.dtype))
 
     def evaluate(a: Attrs, x: Any) -> Any:
         wide = x.astype(numpy_dtype(_scanned(dtype_name(x.dtype))))
@@ -45,7 +46,8 @@ class ScanParts(XtOp, name="scan_parts"):
 
 
 class ScanRows(XtOp, name="scan_rows"):
-    """xt.cumulative along the rows of x [rows, n], each part of which begins at its element of `start` [rows, parts].
+    """xt.cumulative along the rows of x [rows, n], each part of which begins at its element of `start` [rows, parts];
+    or along the columns of x [matrices, n, columns], with `start` [matrices, parts, columns].
 
     A part has `part` elements, the last one may have fewer. `start` has the type in which x is scanned.
     """
@@ -62,7 +64,7 @@ class ScanRows(XtOp, name="scan_rows"):
         if (start is None) != (not a.part):
             raise InferError(f"parts of {a.part} of {x} that begin at {start}")
         if start is not None and (start.dtype != _scanned(x.dtype) or not all(
-                map(same_dims, start.shape, (x.shape[0], ceildiv(x.shape[1], a.part))))):
+                map(same_dims, start.shape, (x.shape[0], ceildiv(x.shape[1], a.part), *x.shape[2:])))):
             raise InferError(f"parts of {a.part} of {x} do not begin at {start}")
         return x
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Kernel", "kernel"]
 
 Grid = Callable[[dict[str, Any]], Any]
-CONFIG = ("threads", "stages", "warpgroup", "persistent", "instances", "private")
+CONFIG = ("threads", "stages", "warpgroup", "persistent", "instances", "private", "resident")
 MODES = ("eager", "check")
 
 
@@ -217,8 +217,9 @@ def kernel(function: Callable[..., Any] | None = None, *, types: Mapping[str, st
             ``lambda a: (xcc.cdiv(a["x"].shape[0], a["BLOCK"]),)``.
         config: what the strategy is not to choose, on GPUs: ``{"threads": 256, "stages": 3}``, the threads of an
             instance and how many turns of a loop loads run ahead; ``persistent``, how many workgroups compute all
-            instances of a product, one after the other; ``instances``, how many a workgroup has
-            where a warp computes each; ``private``, bytes of a workgroup for copies of arrays that atomics update.
+            instances of a product, one after the other; ``instances``, how many a workgroup has where a warp computes
+            each; ``resident``, warps for which a core shall have registers; ``private``, bytes of a workgroup for
+            copies of arrays that atomics update.
     """
     if function is None:
         return functools.partial(Kernel, types=types or {}, grid=grid, config=config or {})

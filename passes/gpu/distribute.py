@@ -24,12 +24,12 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.registers import guarded
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
-from xcc.passes.gpu.layout.tile_ops import config_int, int_attribute
+from xcc.passes.gpu.layout.tile_ops import config_int, int_attribute, set_int
 from xcc.passes.gpu.thread.atomics import ATOMIC
 from xcc.passes.gpu.thread.grid import INSTANCES, Grid, instances_problem
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.linalg.schedule.by_size import LAUNCHED, OF
-from xcc.passes.shared.attributes import MAY_ALIAS, PART
+from xcc.passes.shared.attributes import MAY_ALIAS, PART, RESIDENT
 from xcc.passes.shared.values import index
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip
@@ -142,6 +142,9 @@ def _launch(func: Operation, name: str, phase: list[Operation], chip: Chip, thre
     for key in (*BUFFERS, PART):
         if key in attributes:
             kernel.operation.attributes[key] = attributes[key]
+    resident = config_int(func, "resident", 0)
+    if resident:
+        set_int(kernel.operation, RESIDENT, resident)
     blocks = kernel.operation.regions[0].blocks
     entry = blocks[0] if len(blocks) else blocks.append(*types)
     k = KernelBuilder(func, chip, threads, entry, instances)

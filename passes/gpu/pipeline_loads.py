@@ -7,7 +7,8 @@
 A tile that is read by one transfer or gather in pieces of 4 to 16 bytes is copied asynchronously (``cp.async``), as
 many steps ahead as there are stages behind the first. Any other (elements apart, odd alignment, arithmetic before the
 contraction, chips without such copies) is loaded into ``registers`` one step ahead (double buffering). What is the same
-in all steps is written ``once``. Dropped, each step loads what it needs itself.
+in all steps comes there ``once``, with the copies of the first step where it has their form. Dropped, each step loads
+what it needs itself.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from xcc.targets.base import Chip
 ROW = 8         # elements of a thread, of the largest tile
 MOST = 512      # threads, of a program without products
 REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: a warp waits for no other
+ROW_REGISTERS = 64      # of such a thread, of a row in one step: its elements as they are read, and computed with
 SHARED = 16     # likewise where several warps have it
 MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
@@ -66,6 +67,8 @@ def _configure(func: Operation, chip: Chip) -> None:
         elif chosen["threads"] == chip.warp:
             whole = max(sizes, default=1) > chip.warp * REDUCED // 2
             chosen["instances"] = TOGETHER // 2 if whole else TOGETHER
+            if chip.core_registers and "stages" not in chosen and ops_where(func, lambda op: op.name == "tile.reduce"):
+                chosen["resident"] = chip.core_registers // (chip.warp * ROW_REGISTERS)
     given = func.attributes["xcc.config"] if "xcc.config" in func.attributes else ir.DictAttr.get({})
     gpu = ir.DictAttr(given["gpu"]) if "gpu" in given else ir.DictAttr.get({})
     i64 = ir.IntegerType.get_signless(64)
@@ -106,7 +109,7 @@ def _for_warpgroups(product: Operation) -> bool:
     inside = product.parent.name == "scf.for" and _loaded(product.operands[1]) \
         and (_loaded(product.operands[0]) or _multiplied(product.operands[0], product.block))
     return inside and str(lhs.element_type) in ("f16", "bf16") and lhs.rank == 2 \
-        and lhs.shape[0] % 64 == 0 and lhs.shape[1] % 64 == 0 and rhs.shape[1] % 32 == 0 and rhs.shape[1] <= 256
+        and lhs.shape[0] % 64 == 0 and lhs.shape[1] % 32 == 0 and rhs.shape[1] % 32 == 0 and rhs.shape[1] <= 256
 
 
 def _loaded(value: Value) -> bool:

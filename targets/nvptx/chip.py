@@ -29,6 +29,7 @@ class NvidiaChip(Chip):
         "exp2": "nvvm.ex2.approx.ftz.*", "reciprocal": "nvvm.rcp.approx.ftz.f", "rsqrt": "nvvm.rsqrt.approx.f"}
     llvm_schedules = False
     loads_wait_at_barriers = True
+    core_registers = 1 << 16
     chained_families = ("mma",)
 
     @property

@@ -20,6 +20,18 @@ def test_scans_along_rows(kind, reverse, exclusive):
         check(scans, filled((2, 300), "float32"), filled((3, 32), "float16", 1), filled((5, 17, 1), "float32", 2))
 
 
+@pytest.mark.parametrize(("chip", "dynamic", "kind", "reverse", "exclusive"), [
+    ("sm_90a", False, "sum", False, False), ("gfx1100", True, "max", True, True),
+    ("gfx942", False, "sum", True, False)])
+def test_scans_along_columns(chip, dynamic, kind, reverse, exclusive):
+    def scans(*values):
+        return tuple(xt.cumulative(v, kind=kind, axis=1, reverse=reverse, exclusive=exclusive) for v in values)
+
+    with on_chip(chip):
+        check(scans, filled((2, 300, 20), "float32"), filled((1, 140, 70), "float16", 1),
+              filled((3, 17, 3), "int32", 2), dynamic=dynamic)
+
+
 @pytest.mark.parametrize(("chip", "dynamic"), [("sm_80", True), ("gfx942", False)])
 def test_rows_longer_than_a_workgroup_takes_at_once(chip, dynamic):
     def scans(x, y, z):

@@ -111,7 +111,7 @@ def test_what_the_strategy_is_not_to_choose() -> None:
 
     made = xcc.kernel(types={"x": "f32[64]"}, grid=lambda a: 1, config={"threads": 64})(k).stages("nvptx", "sm_80")
     assert "array<i32: 64, 1, 1>" in made["gpu"]
-    listed = "threads, stages, warpgroup, persistent, instances or private"
+    listed = "threads, stages, warpgroup, persistent, instances, private or resident"
     with pytest.raises(xcc.UserError, match=f"there is no 'warps' to choose: give {listed}"):
         xcc.kernel(config={"warps": 4})(k)
 

@@ -272,3 +272,29 @@ def test_other_views_on_this_cpu() -> None:
         kernel[(len(view),)](view, y, BLOCK=32)
         e = np.exp(view - view.max(1, keepdims=True)) if len(view) else view
         np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+@xcc.kernel
+def sparse_product(a, b, rows, columns, c, M: xcc.constexpr, N: xcc.constexpr, K: xcc.constexpr):
+    """Blocks of a in the order of their rows: those of row i are rows[i] to rows[i + 1], at columns of blocks."""
+    row, column = xcc.program_id(0), xcc.program_id(1) * N
+    acc = xcc.zeros((M, N), xcc.f32)
+    for i in range(rows.tile(row, 1).sum(), rows.tile(row + 1, 1).sum()):
+        k = columns.tile(i, 1).sum() * K
+        acc = xcc.dot(a.tile((i, 0, 0), (1, M, K)).reshape(M, K), b.tile((k, column), (K, N), other=0), acc)
+    c.store((row * M, column), acc)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_what_says_where_copies_lie_is_not_read_behind_the_last_step(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((5, 16, 16)).astype(dtype), rng.standard_normal((64, 40)).astype(dtype)
+    rows, columns, c = np.array([0, 2, 2, 5]), np.array([1, 3, 0, 1, 2]), np.zeros((48, 40), dtype)
+    given = {"a": a, "b": b, "rows": rows, "columns": columns, "c": c}
+    case = Case(sparse_product, (3, 2), {**given, "M": 16, "N": 32, "K": 16}, {})
+    program, arrays = program_of(case, (CUDA, 0))
+    tile.compile(program, *GPUS[0], emit=False).interpret(arrays, unnamed(program, case.grid))
+    whole = np.zeros((3, 16, 4, 16))
+    whole[[0, 0, 2, 2, 2], :, columns] = a
+    whole = whole.reshape(48, 64)
+    np.testing.assert_allclose(f64(c), whole @ f64(b), atol=1e-4 if dtype == np.float32 else 2e-2)

@@ -12,12 +12,13 @@ from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes, shape_of, yielded
 from xcc.passes.gpu.memory.access import Access
-from xcc.passes.gpu.thread.scan import scan_layout
+from xcc.passes.gpu.thread.scan import columns_scan_layout, scan_layout
 from xcc.passes.gpu.thread.sort import SORT, sorted_layout
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.targets.base import Chip
 
 ANY, GATHER, MEMORY, SCAN, CONTRACTION = range(5)     # how strongly a layout is wanted
+SECTOR = 32         # bytes that memory is read by
 Ranked = tuple[Layout, int]
 
 
@@ -151,7 +152,18 @@ class NaturalLayouts:
         source = self.of(op.operands[0])
         if source is not None and source[1] == MEMORY:
             width = max(width, source[0].contiguous(most, scan_dim(op))[0])
+            near = _nearest(source[0])
+            if near not in (None, scan_dim(op)):
+                beside = source[0].contiguous(most, near)[0]
+                lanes = max(SECTOR // self.chip.vector_bytes, SECTOR // (beside * size))
+                return columns_scan_layout(shape, scan_dim(op), near, beside, lanes, self.chip.warp, self.warps)
         return scan_layout(shape, scan_dim(op), width, self.chip.warp, self.warps)
+
+
+def _nearest(layout: Layout) -> int | None:
+    """The dim along which neighbours are in one thread, or in lanes next to each other."""
+    first = next((v for name in ("register", "lane") for v in layout.basis(name) if any(v)), ())
+    return next((d for d, n in enumerate(first) if n), None)
 
 
 def scan_dim(op: Operation) -> int:

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Block, Operation, Value, arith_d, ir, maker, owner_op
+from xcc._mlir import Attribute, Block, Operation, Value, arith_d, ir, maker, owner_op, scf_d
 from xcc.passes.gpu.layout.registers import guarded, to_memory
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.memory.gathers import reader
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
-from xcc.passes.gpu.pipeline.staging_rules import LOADS
+from xcc.passes.gpu.pipeline.staging_rules import LOADS, may_be_async
 from xcc.passes.gpu.vendor import warpgroup
-from xcc.passes.shared.values import index
+from xcc.passes.shared.values import index, is_vector, splat_constant, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -42,26 +42,31 @@ class LaterTiles:
         self.known: Callable[[Any], Any] = nothing_known
 
     def prepare(self) -> None:
-        """Shared memory, and what stays in it through the loop."""
-        k, shared = self.k, self.k.shared
+        """Shared memory."""
+        shared = self.k.shared
         shared.begin()
         shared.reserved = 0
         for _, t in self.staged:
             t.buffer = shared.buffer(t.slots * t.elements, t.stored, t.offset)
-        for _, t in self.staged:
-            if t.load == ONCE:      # the first step's barrier is before its reads
-                shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
-        if self.plan.fenced and any(t.load == ONCE for _, t in self.staged):
-            warpgroup.fence_writes()
         shared.reserved = self.plan.end
 
     def begin(self) -> None:
-        """Copies, or loads and writes, the tiles of the first steps."""
-        first = self.steps.lower
+        """Copies, or loads and writes, the tiles of the first steps, and what stays through the loop: by copies of the
+        first group, or else behind all copies, as it waits for what was read."""
+        k, first = self.k, self.steps.lower
+        once = [t for _, t in self.staged if t.load == ONCE]
+        copied = [t for t in once if self.direct and may_be_async(k, t.value, t.memory, t.stored)]
+        for t in copied:
+            reader(k, owner_op(t.value)).copy_async(t.buffer, t.memory.compose(k.layout(t.value)), index(0))
         for s in range(self.ahead if self.direct else 0):
             self.copy(self.steps.later(first, s), index(s), self.steps.inside(self.steps.later(first, s)))
         if self.held:
             guarded(self.steps.inside(first), lambda: self.write(self.loaded(first), None))
+        written = [t for t in once if t not in copied]
+        for t in written:       # the first step's barrier is before its reads
+            k.shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
+        if self.plan.fenced and written:
+            warpgroup.fence_writes()
 
     def turn(self, counters: list[Value]) -> tuple[Value | None, list[Value]]:
         """Makes each tile the one of the step of `counters`; waits for its copies.
@@ -85,8 +90,9 @@ class LaterTiles:
                 warpgroup.fence_writes()
         return freed, advanced
 
-    def evaluate(self, tiles: list[StagedTile], iv: Value) -> list[Any]:
-        """Emits what the tiles need at step `iv` up to their loads, but not those that are copied directly.
+    def evaluate(self, tiles: list[StagedTile], iv: Value, test: Value | None = None) -> list[Any]:
+        """Emits what the tiles need at step `iv` up to their loads, but not those that are copied directly. What says
+        where these lie is read where `test` holds: behind the last step there may be no memory.
 
         Returns the operations on what was loaded, which are yet to be emitted.
         """
@@ -103,9 +109,24 @@ class LaterTiles:
                     self.k.values[op.results[0]] = value
                 elif any(o is not None and (o in late or o.name in LOADS) for o in map(maker, op.operands)):
                     late.append(op)
+                elif test is not None and op.name in LOADS:
+                    self._read_where(test, op)
                 else:
                     self.k.emit(op)
         return late
+
+    def _read_where(self, test: Value, op: Operation) -> None:
+        """Emits a load where `test` holds; else it gives zeros."""
+        k, result = self.k, op.results[0]
+        kind = result.type if not is_vector(result) \
+            else vec(k.layout(result).registers, ir.VectorType(result.type).element_type)
+        branch = scf_d.IfOp(test, [kind], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            k.emit(op)
+            scf_d.yield_([k.values[result]])
+        with ir.InsertionPoint(branch.else_block):
+            scf_d.yield_([splat_constant(kind, 0)])
+        k.values[result] = branch.results[0]
 
     def copy_later(self, iv: Value, slot: Value | None) -> None:
         later = self.steps.later(iv, self.ahead)
@@ -115,7 +136,7 @@ class LaterTiles:
         """Starts the copies of step `iv` to a slot, where `test` holds, as one group; without a branch, so that the
         code around them can be scheduled between them."""
         saved = dict(self.k.values)
-        for op in self.evaluate(self.direct, iv):
+        for op in self.evaluate(self.direct, iv, test):
             self.k.emit(op)
         for t in self.direct:
             offsets = t.memory.compose(self.k.layout(t.value))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Block, Operation, Value, arith_d, ir
+from xcc._mlir import Block, Operation, Value, arith_d, ir, maker
 from xcc.passes.gpu.index.index_vectors import line_of, scalar_of
 from xcc.passes.gpu.layout.tile_ops import shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
@@ -54,8 +54,8 @@ class WholeSteps:
                     sizes.append((op, elements))
             elif op.name == "arith.cmpi" and is_vector(op.results[0]):
                 found = _limited(op, iv)
-                if found is not None and _ahead(found[0], block):
-                    tests.append((op, *found))
+                if found and all(_ahead(bound, block) for bound, _ in found):
+                    tests += [(op, *limit) for limit in found]
         return WholeSteps(tuple(sizes), tuple(tests))
 
     def __bool__(self) -> bool:
@@ -100,17 +100,32 @@ def _whole(steps: Steps, bounds: list[tuple[Value, int]]) -> Value:
     return arith_d.divui(reach, steps.step)
 
 
-def _limited(op: Operation, iv: Value) -> tuple[Value, int] | None:
-    """(a bound, n) where the arith.cmpi `op` holds of all elements of a step that begins at `iv` n below the bound."""
+def _limited(op: Operation, iv: Value) -> list[tuple[Value, int]]:
+    """(a bound, n) for each one where the arith.cmpi `op` holds of all elements of a step that begins at `iv` n below
+    all bounds; none where they are not known."""
     order = _ORDER.get(ir.IntegerAttr(op.attributes["predicate"]).value)
     if order is None:
-        return None
+        return []
     low, high = (op.operands[n] for n in order[:2])
-    line, above = line_of(low), line_of(high)
-    bound = scalar_of(high) if above is None else above[0]
-    if line is None or line[0] != iv or bound is None or not isinstance(bound.type, ir.IndexType):
-        return None
-    return bound, line[1] - order[2]
+    line, bounds = line_of(low), [_least(v) for v in _bounds(high)]
+    if line is None or line[0] != iv:
+        return []
+    found = [b for b in bounds if b is not None and isinstance(b.type, ir.IndexType)]
+    return [(b, line[1] - order[2]) for b in found] if len(found) == len(bounds) else []
+
+
+def _bounds(value: Value) -> list[Value]:
+    """Those of which `value` is the least."""
+    op = maker(value, "vector.broadcast", "arith.minsi")
+    if op is None or op.name == "vector.broadcast" and maker(op.operands[0], "vector.broadcast", "arith.minsi") is None:
+        return [value]
+    return [b for v in op.operands for b in _bounds(v)]
+
+
+def _least(bounds: Value) -> Value | None:
+    """The first of a line of bounds, or the one that all are."""
+    line = line_of(bounds)
+    return scalar_of(bounds) if line is None else line[0]
 
 
 def _ahead(value: Value, block: Block) -> bool:

@@ -13,6 +13,7 @@ from xcc.passes.gpu.layout.operand_memory import chunk_of, operand_layout, opera
 from xcc.passes.gpu.layout.registers import from_memory, memory_type, registers_of, select_registers, to_memory
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_ops import element_bytes
+from xcc.passes.gpu.memory.extents import extent, summed
 from xcc.passes.gpu.vendor import warpgroup
 from xcc.passes.shared.combining import combining
 from xcc.passes.shared.values import index, vec
@@ -145,17 +146,20 @@ def _instructions(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
     fragments_read = op.attributes[FRAGMENTS].value if FRAGMENTS in op.attributes else ""
     if fragments_read not in ("", AHEAD, IN_TURN):
         raise UserError(f"{op.location}: {FRAGMENTS} is '{fragments_read}', neither '{AHEAD}' nor '{IN_TURN}'")
+    depth, columns = summed(op, plan), plan.sizes[n] if plan.swapped else extent(op, plan, 1, n)
     early, alone = fragments_read == AHEAD, fragments_read == IN_TURN and k.holds_nothing
     acc = registers_of(result)
     batches: list[dict[int, int]] = [{}]
     for d in plan.batch:
         batches = [{**b, d: o} for b in batches for o in offsets(plan.result, 2, d, 1)]
     for batch in batches:
-        tiles = [(mo, no) for mo in offsets(plan.result, 2, m, i.m) for no in offsets(plan.result, 2, n, i.n)]
+        tiles = [(mo, no) for mo in offsets(plan.result, 2, m, i.m) for no in offsets(plan.result, 2, n, i.n)
+                 if no < columns]
         slots = {at: registers(2, {**batch, m: at[0], n: at[1]}) for at in tiles}
         c = {at: vector_d.from_elements(vec(len(s), acc[0].type), [acc[r] for r in s])
              for at, s in slots.items()}
-        steps = offsets(plan.lhs, 0, kk, i.k)    # outermost: neighbouring instructions do not wait for each other
+        # outermost: neighbouring instructions do not wait for each other
+        steps = [s for s in offsets(plan.lhs, 0, kk, i.k) if s < depth]
         ahead: list[Any] = []
         for step, ko in enumerate(steps):
             if step and alone:

@@ -16,7 +16,7 @@ from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.forms import blocked
-from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.linear import Layout, Vector, log2, unit
 from xcc.passes.gpu.layout.registers import from_registers, registers_of
 from xcc.passes.shared.attributes import REVERSE
 from xcc.passes.shared.combining import combining
@@ -32,6 +32,36 @@ def scan_layout(shape: tuple[int, ...], dim: int, width: int, warp: int, warps: 
     """A layout in which a thread has `width` neighbours along `dim`, then come lanes, warps and registers."""
     order = [dim, *(d for d in reversed(range(len(shape))) if d != dim)]
     return blocked(shape, order, width, warp, warps)
+
+
+def columns_scan_layout(shape: tuple[int, ...], dim: int, across: int, width: int, lanes: int, warp: int, warps: int
+                        ) -> Layout:
+    """A layout for a scan along `dim` of what lies together along `across`: a thread has `width` neighbours of that,
+    and so have `lanes` lanes; then come registers, lanes and warps along the scan, warps along `across` first."""
+    left = {d: [1 << b for b in range(log2(n))] for d, n in enumerate(shape)}
+    bases: dict[str, list[Vector]] = {"register": [], "lane": [], "warp": []}
+
+    def take(name: str, d: int, count: int, at: int = 0) -> None:
+        for _ in range(min(count, len(left[d]))):
+            bases[name].append(unit(len(shape), d, left[d].pop(at)))
+
+    others = [d for d in range(len(shape)) if d not in (dim, across)]
+    take("register", across, log2(width))
+    take("lane", across, log2(lanes))
+    for d in (across, *others):
+        take("warp", d, log2(warps) - len(bases["warp"]), -1)
+    along = min(len(left[dim]), log2(warp) - len(bases["lane"]))
+    outer = min(len(left[dim]) - along, log2(warps) - len(bases["warp"]))
+    take("register", dim, len(left[dim]) - along - outer)
+    take("lane", dim, along)
+    take("warp", dim, outer)
+    for name, most in (("lane", log2(warp)), ("warp", log2(warps))):
+        for d in (across, *others):
+            take(name, d, most - len(bases[name]))
+        bases[name] += [(0,) * len(shape)] * (most - len(bases[name]))
+    for d in (across, *others):
+        take("register", d, len(left[d]))
+    return Layout.make(shape, bases)
 
 
 def _along(layout: Layout, dim: int) -> list[tuple[str, int]]:

@@ -22,16 +22,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Operation, Value, arith_d, gpu_d, ir, maker
+from xcc._mlir import Attribute, Operation, Value, arith_d, gpu_d, ir
 from xcc.diagnostics import CompilerBug
-from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.gpu.layout.contraction import Contraction, column_bits
 from xcc.passes.gpu.layout.linear import Layout, log2
 from xcc.passes.gpu.layout.registers import from_registers, registers_of, select_registers
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_ops import element_bytes
-from xcc.passes.gpu.memory.access import map_dims
-from xcc.passes.shared.values import index
+from xcc.passes.gpu.memory.extents import extent, only_sums, summed
+from xcc.passes.shared.values import index, scalar_attr
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.exchange.thread_code import ThreadCode
@@ -146,8 +145,8 @@ def multiply(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
     i64 = ir.IntegerType.get_signless(64)
     attributes = {name: ir.IntegerAttr.get(i64, n) for name, n in (("m", i.m), ("n", i.n), ("k", i.k))}
     attributes["types"] = ir.ArrayAttr.get([ir.StringAttr.get(t) for t in i.types[:2]])
-    attributes |= {"ab"[n]: o.attributes(plan.sizes[plan.k[0]], i.k) for n, o in operands.items()}
-    columns = _columns(op, plan)
+    columns, depth = _columns(op, plan), summed(op, plan)
+    attributes |= {"ab"[n]: o.attributes(depth, i.k) for n, o in operands.items()}
     parts: dict[int, Value] = {}        # by the first of their registers
     for first in range(0, layout.registers, size):
         position = layout.at(register=first)
@@ -155,7 +154,7 @@ def multiply(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
         if not n:
             continue
         part = select_registers(value, range(first, first + size * n // i.n))
-        inputs = [] if 0 in operands else [_held(plan, k.get(op.operands[0]), position)]
+        inputs = [] if 0 in operands else [_held(plan, k.get(op.operands[0]), position, depth)]
         for o in operands.values():
             inputs += [o.tile.buffer, o.first(k.code, plan, position)]
         attributes["n"] = ir.IntegerAttr.get(i64, n)
@@ -167,15 +166,18 @@ def multiply(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
         ir.Operation.create("nvvm.wgmma.wait.group.sync.aligned", attributes={"group": ir.IntegerAttr.get(i64, 1)})
     else:
         parts = dict(zip(parts, wait(list(parts.values())), strict=True))
-    return _joined(value, parts)
+    return _joined(value, parts, columns < plan.sizes[plan.n[0]] and only_sums(op))
 
 
-def _joined(value: Value, parts: dict[int, Value]) -> Value:
-    """The registers of `value` with those of `parts` from their first ones on."""
+def _joined(value: Value, parts: dict[int, Value], zeros: bool) -> Value:
+    """The registers of `value`, or zeros, with those of `parts` from their first ones on."""
     made = list(parts.values())
     if len(made) == 1 and made[0].type == value.type:
         return made[0]
     registers = registers_of(value)
+    if zeros:       # nobody keeps them
+        element = registers[0].type
+        registers = [arith_d.constant(element, scalar_attr(element, 0))] * len(registers)
     for first, part in parts.items():
         own = registers_of(part)
         registers[first:first + len(own)] = own
@@ -183,30 +185,21 @@ def _joined(value: Value, parts: dict[int, Value]) -> Value:
 
 
 def _columns(op: Operation, plan: Contraction) -> int:
-    """The columns of the result for which the right operand has elements, as its mask says: those past them are 0."""
-    side = plan.maps[1].index(plan.n[0])
-    read = maker(op.operands[1], "vector.transfer_read")
-    mask = maker(read.operands[len(read.operands) - 1]) if read is not None else None
-    dims = map_dims(read) if read is not None else []
-    if read is None or mask is None or mask.name not in ("vector.create_mask", "vector.constant_mask") \
-            or dims[side] < 0:
-        return plan.sizes[plan.n[0]]
-    number = sorted(d for d in dims if d >= 0).index(dims[side])
-    bound = list(mask.attributes["mask_dim_sizes"])[number] if mask.name == "vector.constant_mask" \
-        else largest(mask.operands[number], {})
+    """The columns of the result for which the right operand has elements: those past them are 0."""
     unit = max(LEAST, 4 * plan.run)     # that the order of columns keeps together
-    return plan.sizes[plan.n[0]] if bound is None else -(-bound // unit) * unit
+    return -(-extent(op, plan, 1, plan.n[0]) // unit) * unit
 
 
-def _held(plan: Contraction, value: Value, position: tuple[int, ...]) -> Value:
-    """The registers of A for the accumulators at `position` of the result, a step along k after the other."""
+def _held(plan: Contraction, value: Value, position: tuple[int, ...], depth: int) -> Value:
+    """The registers of A for the accumulators at `position` of the result, a step along k after the other, as far as
+    `depth`."""
     i, layout = plan.instruction, plan.lhs
     assert i is not None and layout is not None
     m, k = (plan.maps[0].index(d) for d in (plan.m[0], plan.k[0]))
     row = position[plan.maps[2].index(plan.m[0])]
     held = {layout.at(register=r): r for r in reversed(range(layout.registers))}
     chosen = []
-    for step in range(0, plan.sizes[plan.k[0]], i.k):
+    for step in range(0, depth, i.k):
         for r in range(i.a.registers):
             at = i.a.at(register=r)
             where = [0] * len(layout.shape)

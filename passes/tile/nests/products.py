@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, arith_d, ir, math_d
-from xcc.passes.shared.values import splat
+from xcc.passes.shared.values import splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.dots import dot_of, dot_step
 from xcc.passes.tile.nests.kept import Coords
@@ -26,6 +26,7 @@ def _contract(r: Retiler, source: Operation) -> None:
     kind = ir.VectorType(acc.type)
     signs = unsigned_of(source)
     dot = dot_of(r, source, signs)
+    shifted = dot is not None and dot.unsigned != signs
     a, b = (packed(r, source, i, i in signs, dot) for i in range(2))
     target = r.targets.get(source.results[0]) or r.buffer(kind.shape, kind.element_type)
     *batch, m, n = list(kind.shape)
@@ -40,16 +41,20 @@ def _contract(r: Retiler, source: Operation) -> None:
         pieces = Pieces(r)
         there = [(*lead, i, add(column, c)) for i in rows for c in range(0, width, each)]
         start = [pieces.of(acc, at, last, each) for at in there]
+        if shifted:
+            start += [splat_constant(vec(each, kind.element_type), 0)] * (width // each)
 
         def step(places: list[Value], sums: list[Value]) -> list[Value]:
             left, right = [(*lead, i, places[0]) for i in rows], (*lead, places[0], column)
             if dot:
-                return dot_step(r, dot, a, b, left, right, sums)
+                return dot_step(r, dot, a, b, left, right, sums, shifted)
             line = b.load(right, last, width)
             return [_multiply_add(splat(a.load(at, last, 0), width), line, s) for at, s in zip(left, sums, strict=True)]
 
-        for at, s in zip(there, carried_loops(r.wholes, [k], [dot.group if dot else 1], start, step), strict=True):
-            target.store(s, at, last)
+        made = carried_loops(r.wholes, [k], [dot.group if dot else 1], start, step)
+        more = made[len(there):]
+        for n, (at, s) in enumerate(zip(there, made, strict=False)):
+            target.store(arith_d.subi(s, more[n % len(more)]) if shifted else s, at, last)
 
     # columns outside, so that a strip of the right operand stays near
     sizes, steps = [*batch, n, m], [*[1] * len(batch), width, height]

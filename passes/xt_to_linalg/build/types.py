@@ -92,9 +92,9 @@ def to_index(value: Value) -> Value:
 
 
 def transfer_attributes(*segments: int) -> dict[str, Attribute]:
-    """Of a vector.transfer of two dims, in bounds."""
+    """Of a vector.transfer of the last two dims of memory, in bounds."""
     return {"in_bounds": ir.Attribute.parse("[true, true]"),
-            "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(2)),
+            "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_minor_identity(max(segments), 2)),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
 
 

@@ -77,3 +77,23 @@ func.func @widened(%x: memref<?x512xf16>, %o: memref<?x512xf16>, %d0: index) att
   }
   return
 }
+
+// Along rows, whose columns lie together: four neighbours a thread, two lanes of them (a sector) beside each other, and two
+// warps; the other lanes, and two neighbours of a thread, are rows: four shuffles of four totals.
+// CHECK-LABEL: gpu.func @columns(
+// CHECK-COUNT-2: vector.load {{.*}} vector<4xf32>
+// CHECK-COUNT-16: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK-NOT: gpu.barrier
+// CHECK-COUNT-2: vector.store {{.*}} vector<4xf32>
+func.func @columns(%x: memref<?x16xf32>, %o: memref<?x16xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {gpu = {threads = 64 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%i) = (0) to (%d0) step (32) {
+    %a = vector.transfer_read %x[%i, %c0], %zero {in_bounds = [true, true]} : memref<?x16xf32>, vector<32x16xf32>
+    %s = vector.broadcast %zero : f32 to vector<16xf32>
+    %y, %t = vector.scan <add>, %a, %s {inclusive = true, reduction_dim = 0 : i64} : vector<32x16xf32>, vector<16xf32>
+    vector.transfer_write %y, %o[%i, %c0] {in_bounds = [true, true]} : vector<32x16xf32>, memref<?x16xf32>
+  }
+  return
+}

@@ -160,3 +160,67 @@ func.func @columns(%a: memref<64x256xf16>, %b: memref<256x96xf16>, %o: memref<64
   }
   return
 }
+
+// -----
+
+// Of 64 terms and 128 columns 40 and 80 are there: three steps, and the accumulators of the others are zeros in all turns,
+// which nobody keeps; factors do not change that.
+// SM90-LABEL: gpu.func @features(
+// SM90: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// SM90: scf.for
+// SM90: "xtg.wgmma"
+// SM90-SAME: a = {{{.*}} steps = array<i64: 0, 16, 32>}
+// SM90-SAME: b = {{{.*}} steps = array<i64: 0, 1024, 2048>}
+// SM90-SAME: m = 64 : i64, n = 80 : i64
+// SM90: vector.from_elements {{.*}}%[[ZERO]], %[[ZERO]] : vector<64xf32>
+// SM90: scf.yield
+// SM80-LABEL: gpu.func @features(
+// SM80: scf.for
+// SM80-COUNT-48: nvgpu.mma.sync
+// SM80-NOT: nvgpu.mma.sync
+// SM80: scf.yield
+func.func @features(%a: memref<4x64x40xf16>, %b: memref<4x40x80xf16>, %s: f32, %o: memref<64x80xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64, stages = 2 : i64, warpgroup = true}}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %h = arith.constant 0.0 : f16
+  %left = vector.constant_mask [64, 40] : vector<64x64xi1>
+  %right = vector.constant_mask [40, 80] : vector<64x128xi1>
+  %some = vector.constant_mask [64, 80] : vector<64x128xi1>
+  scf.forall (%i) in (1) {
+    %init = arith.constant dense<0.0> : vector<64x128xf32>
+    %r = scf.for %k = %c0 to %c4 step %c1 iter_args(%acc = %init) -> (vector<64x128xf32>) {
+      %ta = vector.transfer_read %a[%k, %c0, %c0], %h, %left {in_bounds = [true, true]} : memref<4x64x40xf16>, vector<64x64xf16>
+      %tb = vector.transfer_read %b[%k, %c0, %c0], %h, %right {in_bounds = [true, true]} : memref<4x40x80xf16>, vector<64x128xf16>
+      %f = vector.broadcast %s : f32 to vector<64x128xf32>
+      %x = arith.mulf %acc, %f : vector<64x128xf32>
+      %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %ta, %tb, %x : vector<64x64xf16>, vector<64x128xf16> into vector<64x128xf32>
+      scf.yield %c : vector<64x128xf32>
+    }
+    vector.transfer_write %r, %o[%c0, %c0], %some {in_bounds = [true, true]} : vector<64x128xf32>, memref<64x80xf32>
+  }
+  return
+}
+
+// -----
+
+// What is not 0 past its mask is multiplied.
+// SM90-LABEL: gpu.func @ones(
+// SM90: "xtg.wgmma"
+// SM90-SAME: steps = array<i64: 0, 16, 32, 48>
+// SM90-SAME: n = 128 : i64
+// SM80-LABEL: gpu.func @ones(
+func.func @ones(%a: memref<64x40xf16>, %b: memref<40x80xf16>, %o: memref<64x128xf32>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64, stages = 2 : i64, warpgroup = true}}} {
+  %c0 = arith.constant 0 : index
+  %h = arith.constant 1.0 : f16
+  %left = vector.constant_mask [64, 40] : vector<64x64xi1>
+  %right = vector.constant_mask [40, 80] : vector<64x128xi1>
+  scf.forall (%i) in (1) {
+    %init = arith.constant dense<0.0> : vector<64x128xf32>
+    %ta = vector.transfer_read %a[%c0, %c0], %h, %left {in_bounds = [true, true]} : memref<64x40xf16>, vector<64x64xf16>
+    %tb = vector.transfer_read %b[%c0, %c0], %h, %right {in_bounds = [true, true]} : memref<40x80xf16>, vector<64x128xf16>
+    %c = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %ta, %tb, %init : vector<64x64xf16>, vector<64x128xf16> into vector<64x128xf32>
+    vector.transfer_write %c, %o[%c0, %c0] {in_bounds = [true, true]} : vector<64x128xf32>, memref<64x128xf32>
+  }
+  return
+}

@@ -59,9 +59,10 @@ func.func @tally(%y: memref<?xi32>) attributes {tile.grid = ["n"]} {
   return
 }
 
-// Four instances of a warp, two where a thread has 32 elements of what is reduced, share a workgroup; loops load a step ahead.
+// Four instances of a warp, two where a thread has 32 elements of what is reduced, share a workgroup; loops load a step ahead. Where
+// a row is one step, 32 warps of a core shall have registers.
 // CHECK-LABEL: func.func @row(
-// GROUPS-SAME: gpu = {instances = 2 : i64, threads = 32 : i64}
+// GROUPS-SAME: gpu = {instances = 2 : i64, resident = 32 : i64, threads = 32 : i64}
 // WAVES-SAME: gpu = {instances = 4 : i64, threads = 64 : i64}
 func.func @row(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = ["n"]} {
   %c0 = arith.constant 0 : index

@@ -237,3 +237,23 @@ func.func @pairs(%a: memref<?x?xbf16> {tile.name = "a"}, %b: memref<?x?xbf16>, %
   "tile.store"(%r, %c, %c0, %c0) : (vector<8x32xf32>, memref<?x?xf32>, index, index) -> ()
   return
 }
+
+// Signed bytes by an instruction that takes the left ones as unsigned: they are more by 128 then, and the ninth row of sums,
+// of a row of 128s, is taken away at the end.
+// DOT-LABEL: func.func @bytes(
+// DOT: scf.for %[[K:.*]] = %c0 to %c16 step %c4 iter_args
+// DOT-COUNT-8: arith.xori %{{.*}}, %c-2139062144_i32
+// DOT-COUNT-18: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// DOT-NOT: llvm.call_intrinsic
+// DOT-COUNT-16: arith.subi %{{.*}} : vector<16xi32>
+// DOT-NOT: arith.muli %{{.*}} : vector
+func.func @bytes(%a: memref<?x?xi8> {tile.name = "a"}, %b: memref<?x?xi8>, %c: memref<?x?xi32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i8
+  %none = arith.constant dense<0> : vector<8x32xi32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [8, 16]} : (memref<?x?xi8>, i8, index, index) -> vector<8x16xi8>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 32]} : (memref<?x?xi8>, i8, index, index) -> vector<16x32xi8>
+  %r = "tile.contract"(%x, %y, %none) : (vector<8x16xi8>, vector<16x32xi8>, vector<8x32xi32>) -> vector<8x32xi32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<8x32xi32>, memref<?x?xi32>, index, index) -> ()
+  return
+}

@@ -24,13 +24,17 @@ func.func @sizes(%x: tensor<?xi32, ["n"]>, %r: tensor<512x9000xf32>) -> (tensor<
   return %y, %z : tensor<?xi32, ["n"]>, tensor<512x9000xf32>
 }
 
-// Along another: threads walk parts of 64. A few elements are left as they are.
+// Columns likewise, whose parts leave all cores work; a few elements are left as they are.
 // CHECK-LABEL: @column
-// CHECK: "xt.cumulative"(%{{.*}}) {axis = 1 : i64, {{.*}} -> tensor<16x64x8xf32>
-// CHECK: "xt.cumulative"(%{{.*}}) {axis = 0 : i64, exclusive = true, {{.*}} -> tensor<16x8xf32>
+// CHECK: %[[F:.*]] = "xt.reshape"(%{{.*}}) {{.*}} -> tensor<1x1024x8xf32>
+// CHECK: %[[T:.*]] = "xt.scan_parts"(%[[F]]) {kind = "sum", part = 128 : i64} : (tensor<1x1024x8xf32>) -> tensor<1x8x8xf32>
+// CHECK: %[[S:.*]] = "xt.scan_rows"(%[[T]]) {exclusive = true, {{.*}}part = 0
+// CHECK: "xt.scan_rows"(%[[F]], %[[S]]) {exclusive = false, {{.*}}part = 128
+// CHECK: "xt.scan_rows"(%{{.*}}) {{.*}}part = 0{{.*}} : (tensor<1x300x40000xf32>)
 // CHECK: "xt.cumulative"(%{{.*}}) {{.*}} -> tensor<12xf32>
-func.func @column(%x: tensor<1024x8xf32>, %s: tensor<12xf32>) -> (tensor<1024x8xf32>, tensor<12xf32>) {
+func.func @column(%x: tensor<1024x8xf32>, %w: tensor<300x40000xf32>, %s: tensor<12xf32>) -> (tensor<1024x8xf32>, tensor<300x40000xf32>, tensor<12xf32>) {
   %y = "xt.cumulative"(%x) {axis = 0, exclusive = false, kind = "sum", reverse = false} : (tensor<1024x8xf32>) -> tensor<1024x8xf32>
+  %v = "xt.cumulative"(%w) {axis = 0, exclusive = false, kind = "sum", reverse = false} : (tensor<300x40000xf32>) -> tensor<300x40000xf32>
   %z = "xt.cumulative"(%s) {axis = 0, exclusive = false, kind = "sum", reverse = false} : (tensor<12xf32>) -> tensor<12xf32>
-  return %y, %z : tensor<1024x8xf32>, tensor<12xf32>
+  return %y, %v, %z : tensor<1024x8xf32>, tensor<300x40000xf32>, tensor<12xf32>
 }

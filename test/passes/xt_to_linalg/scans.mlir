@@ -38,3 +38,19 @@ func.func private @long(%x: tensor<500x9000xi32>) -> tensor<500x9000xi32> attrib
   %y = "xt.scan_rows"(%x) {kind = "max", part = 0 : i64, exclusive = true, reverse = true, operandSegmentSizes = array<i32: 1, 0>} : (tensor<500x9000xi32>) -> tensor<500x9000xi32>
   return %y : tensor<500x9000xi32>
 }
+
+// -----
+
+// A part of 64 columns a workgroup, with a start for each.
+// CHECK-LABEL: func.func private @columns(
+// CHECK-SAME: xcc.config = {gpu = {threads = 128 : i64}}
+// CHECK: scf.forall (%[[I:.*]], %[[P:.*]], %[[C:.*]]) = (0, 0, 0) to (2, 3, 100) step (1, 1, 64)
+// CHECK: %[[S:.*]] = vector.transfer_read %arg1[%[[I]], %{{.*}}, %[[C]]]{{.*}} : memref<2x3x100xf32>, vector<64xf32>
+// CHECK: scf.for {{.*}} iter_args(%[[T:.*]] = %[[S]])
+// CHECK: %[[X:.*]] = vector.transfer_read %arg0[%[[I]], %{{.*}}, %[[C]]]{{.*}} : memref<2x300x100xf16>, vector<64x64xf16>
+// CHECK: %{{.*}}, %[[N:.*]] = vector.scan <add>, %{{.*}}, %[[T]] {inclusive = true, reduction_dim = 0 : i64}
+// CHECK: scf.yield %[[N]]
+func.func private @columns(%x: tensor<2x300x100xf16>, %s: tensor<2x3x100xf32>) -> tensor<2x300x100xf16> attributes {xt.kernel, xt.symbols = []} {
+  %y = "xt.scan_rows"(%x, %s) {kind = "sum", part = 128 : i64, exclusive = false, reverse = false, operandSegmentSizes = array<i32: 1, 1>} : (tensor<2x300x100xf16>, tensor<2x3x100xf32>) -> tensor<2x300x100xf16>
+  return %y : tensor<2x300x100xf16>
+}

@@ -129,7 +129,12 @@ def test_places_scans_and_sorts():
         z.store((0, 0), tile.sort(t, descending=True) + t.cumsum(1) + tile.cummax(t, axis=0))
 
     program = tile.build("places", {"x": MATRIX, "y": tile.BufferOf("i32", (None,)), "z": MATRIX}, places, grid=(1,))
-    x, y, _ = check(program, lambda: [random(4, 64), np.zeros(4, np.int32), np.zeros((4, 64), np.float32)])
+    def given():
+        x = random(4, 64)
+        x[1, 50:], x[2, 3:], x[3, 7:9] = np.nan, x[2, 3], [np.inf, -np.inf]
+        return [x, np.zeros(4, np.int32), np.zeros((4, 64), np.float32)]
+
+    x, y, _ = check(program, given)
     np.testing.assert_array_equal(y, x.argmax(1) + x.argmin(1) * 100)
 
 
