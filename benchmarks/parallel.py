@@ -1,15 +1,16 @@
 """A Llama of 7B's width and 4 layers in f16 on one GPU and on several by tensor parallelism, and sums alone.
 
     python benchmarks/parallel.py [--ranks 2] [--folder /dev/shm] [--prepare] [sums] [norms] [b1-s512] [b8-s512]
-        [b8-token] [resnet50] [resnet50x2] [bert] [bertx4] [--torch SECONDS]
+        [b8-token] [resnet50x4] [resnet50x4-cut] [resnet50x8] [bertx4] [bertx4-cut] [bertx8] [--torch SECONDS]
 
 Each time is the median of device times of graph replays, 20 behind one another, with what the caches hold then; ranks
 are processes of this script. "peers": sums by windows where they fit (xcc.runtime.peer_collectives); "library": all by
 NCCL. norms: what a sum adds to the residual add and the norm behind it. split: each rank has the logits of its part of
 the vocabulary, which are gathered otherwise. --torch: the same by PyTorch, behind all others. resnet50, bert: a
-training step with DistributedDataParallel by xcc and by Inductor, a batch a rank (32 images, 16 x 128 tokens; x2, x4:
-so many times as many). Programs of PyTorch compile side by side, for so many seconds at most (240 where nothing is
-said), and are timed one after the other. --prepare compiles and stops.
+training step with DistributedDataParallel by xcc and by Inductor, a batch a rank (32 images, 16 x 128 tokens; xN: N
+times as many; -cut: with a graph for each bucket of gradients, behind one without). Programs of PyTorch compile side by
+side, for so many seconds at most (240 where nothing is said), and are timed one after the other. --prepare compiles and
+stops.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ import xcc  # noqa: E402
 CASES = {"b1-s512": (1, 512, 0), "b8-s512": (8, 512, 0), "b8-token": (8, 1, 2048)}
 SUMS = (8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
 LIMIT = 240.0       # seconds in which programs of PyTorch are ready, where nothing else is said
-TRAINED = {"resnet50": 1, "resnet50x2": 2, "bert": 1, "bertx4": 4}      # times the case's batch
+TRAINED = ("resnet50x4", "resnet50x4-cut", "resnet50x8", "bertx4", "bertx4-cut", "bertx8")
+CUT = ", cut"
 CHAIN = 20
 ROWS = (8, 32, 128)         # of 4096 f16: 64 kB to 1 MB
 
@@ -146,7 +148,8 @@ def by_torch(names: list[str], ranks: int, limit: float) -> None:
     tasks = [task for name in names for task in _tasks(name, ranks)]
     one: dict[str, float] = {}
     for task, seconds in in_turn(tasks, limit):
-        more = f", {ranks * one[task.name] / seconds:.2f} of one" if seconds and task.name in one else ""
+        alone = one.get(task.name.removesuffix(CUT), 0.0)
+        more = f", {ranks * alone / seconds:.3f} of one" if seconds and alone else ""
         if seconds and task.ranks == 1:
             one[task.name] = seconds
         print(f"{task.name}, {task.ranks} GPU{'s' if task.ranks > 1 else ''} {told(seconds, limit)}{more}", flush=True)
@@ -154,10 +157,12 @@ def by_torch(names: list[str], ranks: int, limit: float) -> None:
 
 def _tasks(name: str, ranks: int) -> list[Task]:
     beside = Path(__file__).parent
-    if name in TRAINED:
-        case, batches = name.partition("x")[0], str(TRAINED[name])
-        return [Task(f"{name:10} step, {backend}", beside / "parallel_train.py", count, (case, backend, batches))
-                for backend in ("xcc", "inductor") for count in (1, ranks)]
+    if name not in CASES:
+        kind, _, cut = name.partition("-")
+        case, _, batches = kind.partition("x")
+        return [Task(f"{kind:10} step, {backend}{CUT if cut else ''}", beside / "parallel_train.py", count,
+                     (case, backend, batches or "1", cut))
+                for backend in ("xcc", "inductor") for count in ((ranks,) if cut else (1, ranks))]
     return [Task(f"{name:9} PyTorch, {'parallelize_module' if count > 1 else 'torch.compile'}",
                  beside / "parallel_torch.py", count, tuple(map(str, CASES[name]))) for count in (1, ranks)]
 
@@ -207,7 +212,7 @@ def main() -> None:
                 prepared(folder, name, args.ranks)
             elif name in CASES:
                 compare(folder, name, args.ranks)
-        others = [name for name in cases if name in TRAINED or name in CASES and args.torch]
+        others = [name for name in cases if name not in ("sums", "norms") and (name not in CASES or args.torch)]
         if others and not args.prepare:
             by_torch(others, args.ranks, args.torch or LIMIT)
 

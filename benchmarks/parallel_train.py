@@ -1,9 +1,10 @@
 """A training step in f16 on one GPU, or with DistributedDataParallel on several, by a backend of torch.compile.
 
-    python benchmarks/parallel_train.py resnet50|bert xcc|inductor [BATCHES]
+    python benchmarks/parallel_train.py resnet50|bert xcc|inductor [BATCHES] [cut]
 
 Run by parallel.py, a process a rank; prints seconds of a step: forward, backward, gradients reduced, SGD. A rank has
-BATCHES times the case's batch (pytorch_cases).
+BATCHES times the case's batch (pytorch_cases). The model is one graph, and buckets of gradients are divided whole;
+cut: a graph a bucket, and each gradient by itself, as torch does where nothing is said.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import sys
 import torch
 from parallel_turns import turn
 from pytorch_cases import GPU_CASES
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
 __all__ = ["seconds_of"]
 
 
-def seconds_of(name: str, backend: str, batches: str = "1") -> float:
+def seconds_of(name: str, backend: str, batches: str = "1", how: str = "") -> float:
     """The median of five times ten steps one behind the other."""
     ranks, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
     torch.cuda.set_device(rank)
@@ -30,6 +32,9 @@ def seconds_of(name: str, backend: str, batches: str = "1") -> float:
     if ranks > 1:
         torch.distributed.init_process_group("nccl")
         module = torch.nn.parallel.DistributedDataParallel(module, device_ids=[rank], gradient_as_bucket_view=True)
+        if how != "cut":
+            torch._dynamo.config.optimize_ddp = False
+            module.register_comm_hook(None, allreduce_hook)
     model = torch.compile(module, backend=backend, dynamic=False)
     optimizer = torch.optim.SGD(module.parameters(), lr=1e-6, foreach=True)
 

@@ -16,7 +16,7 @@ pytestmark = [
 
 WORKER = Path(__file__).with_name("torch_rank_worker.py")
 STEPS, MICRO_BATCHES = 3, 4
-TASKS = ("ddp", "fsdp", "plan", "sequence", "pipeline", "exported", "between", "refused")
+TASKS = ("ddp", "one_graph", "fsdp", "plan", "sequence", "pipeline", "exported", "between", "refused")
 
 Answers = dict[str, list[Any]]
 
@@ -34,6 +34,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 @pytest.mark.parametrize("task, graphs, kinds", [
     ("ddp", 4, {"perceptron": set(), "transformer": set()}),
+    ("one_graph", 2, {"perceptron": set(), "transformer": set()}),
     ("fsdp", 2, {"perceptron": set(), "transformer": set()}),
     ("plan", 2, {"perceptron": {"all_reduce"}, "transformer": {"all_reduce"}}),
     ("sequence", 2, {"perceptron": {"all_gather", "reduce_scatter"}, "transformer": {"all_gather", "reduce_scatter"}}),

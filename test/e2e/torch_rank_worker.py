@@ -20,6 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed import _functional_collectives as funcol
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
@@ -86,6 +87,17 @@ def ddp(_: str) -> Any:
     """Buckets of a few kilobytes, by which Dynamo splits the graph."""
     with patch.object(dist, "_DEFAULT_FIRST_BUCKET_BYTES", 4096):
         return compared(lambda model: DistributedDataParallel(model, bucket_cap_mb=0.01), 2)
+
+
+def one_graph(_: str) -> Any:
+    """DDP without cuts, and with a hook that divides buckets."""
+    def spread(model: Any) -> Any:
+        model = DistributedDataParallel(model, gradient_as_bucket_view=True)
+        model.register_comm_hook(None, allreduce_hook)
+        return model
+
+    with torch._dynamo.config.patch(optimize_ddp=False):
+        return compared(spread, 2)
 
 
 def fsdp(_: str) -> Any:
