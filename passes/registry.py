@@ -16,10 +16,8 @@ ROOMS: dict[str, str] = {
               "split-rows stream-k tile",
     "tile": "configure-tile deepen-products early-reductions lower-tile peel-instances prefetch-tiles retile "
             "share-operands stream-tiles",
-    "vector": "amx-tiles block-loops expand-floats expand-math kernel-abi lower-forall masked-bits "
-              "narrow-gathers prefetch-stores row-division unroll-vectors",
     "vector": "amx-tiles block-loops common-bounds expand-floats expand-math kernel-abi lower-forall masked-bits "
-              "narrow-gathers row-division unroll-vectors",
+              "narrow-gathers prefetch-stores row-division unroll-vectors",
     "xt": "aligned-rows bytes-along-k channels-last convert-precision cut-reductions exchange-pairs "
           "explicit-padding filter-gradients fold-scales form-kernels integer-contractions last-dim-sorts "
           "merge-products merge-sorts move-views move-weights multiplied-types one-pass-moments pack-bits "

@@ -22,7 +22,6 @@ from xcc.symbolic import Dim, dim_max
 MOST_STEPS = 256
 """Of a loop that is unrolled."""
 
-
 Values = Sequence[_mlir.Value]
 Step = Callable[[Values, Values], tuple[Values, Values]]
 

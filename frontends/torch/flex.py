@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 import torch
 from torch._C import DispatchKey
@@ -38,15 +37,12 @@ def _install() -> None:
 
 
 def _ruled(own: Callable[..., Tensors]) -> Callable[..., Tensors]:
-    def rule(*args: Any) -> Tensors:
-        return _attention(*args) if _COMPOSED.depth else own(*args)
-
-    return rule
+    return lambda *args: _attention(*args) if _COMPOSED.depth else own(*args)
 
 
 def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, score_mod: Callable[..., torch.Tensor],
-               block_mask: Sequence[Any], scale: float, _options: object, of_score: Tensors = (),
-               of_mask: Tensors = ()) -> Tensors:
+               block_mask: Sequence[Callable[..., torch.Tensor]], scale: float, _options: object,
+               of_score: Tensors = (), of_mask: Tensors = ()) -> Tensors:
     """The result [batch, heads, queries, features] and for each query the log2 of the sum of its scores' exponentials
     and its largest score, in f32 at least. Of the block mask the function counts, as in eager."""
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
@@ -62,7 +58,7 @@ def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, score_mod: Cal
         seen = _everywhere(block_mask[-1], (), of_mask)(*places, *of_mask)
     scores = torch.where(seen, scores, -math.inf)
     out = torch._safe_softmax(scores, -1).to(q.dtype) @ v
-    laid: Any = import_module("torch._higher_order_ops.flex_attention")     # of that name the package has the function
+    laid = import_module("torch._higher_order_ops.flex_attention")     # of that name the package has the function
     return (laid._permute_strides(out, q.stride()), scores.logsumexp(-1) / math.log(2), scores.amax(-1) / math.log(2))
 
 

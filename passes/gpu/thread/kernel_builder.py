@@ -7,12 +7,13 @@ from typing import Any
 
 from xcc._mlir import Attribute, Block, Operation, Type, Value, ir, scf_d
 from xcc.diagnostics import CompilerBug
+from xcc.passes.gpu.exchange import row_stores
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT
-from xcc.passes.gpu.memory import gathers, row_stores, transfers
+from xcc.passes.gpu.memory import gathers, transfers
 from xcc.passes.gpu.memory.lanes import Lanes
 from xcc.passes.gpu.pipeline.exchanges import exchange_of, is_staged
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead

@@ -34,7 +34,7 @@ TILE = 4096         # elements of a step
 EACH = 8            # elements of a thread
 BESIDE = 64         # columns of a tile
 EACH_OF_COLUMNS = 32
-At = Callable[[Any], list[Any]]     # where a place along the scan is in memory
+At = Callable[[Value], list[Value]]     # where a place along the scan is in memory
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _REVERSE = "xcc.reverse"
 
@@ -67,7 +67,7 @@ class _Rows:
         self.along = 0 if columns else 1
         self.reach: Dim = part or size
         self.part = part
-        self.mask: Any = None
+        self.mask: Value | None = None
 
     @property
     def threads(self) -> int:
@@ -138,7 +138,7 @@ class _Rows:
             scf_d.YieldOp([body(arith_d.addi(first, arith_d.muli(n, self.k.dim(self.width))), carried)])
         return loop.results[0]
 
-    def tiles(self, body: Callable[[At, Any, Any], None], backward: bool = False) -> None:
+    def tiles(self, body: Callable[[At, Value, Value], None], backward: bool = False) -> None:
         """``body(at, part, first)`` for each workgroup: where its places are, the number of its part and the part's
         first place; backward: the last part first."""
         rows, size, *columns = self.x.dims
