@@ -53,7 +53,8 @@ class _Below:
 def _below(value: Value) -> _Below | None:
     """What a mask says, where it compares positions with a bound."""
     op = maker(_unbroadcast(value), "arith.cmpi")
-    if op is None or not isinstance(ir.VectorType(op.operands[0].type).element_type, ir.IndexType):
+    compared = op.operands[0].type if op is not None else None
+    if op is None or not isinstance(compared, ir.VectorType) or not isinstance(compared.element_type, ir.IndexType):
         return None
     kind = int(ir.IntegerAttr(op.attributes["predicate"]).value)
     left, right = map(_unbroadcast, op.operands)

@@ -35,3 +35,14 @@ func.func @apart(%c: vector<64xindex>, %d: vector<64xindex>, %n: index, %r: vect
   %e = arith.andi %0, %4 : vector<64xi1>
   return %a, %b, %e : vector<64xi1>, vector<64xi1>, vector<64xi1>
 }
+
+// A comparison of scalars, as of windows' coordinates that a whole tile shares, bounds no positions.
+// CHECK-LABEL: func.func @scalars(
+// CHECK: arith.andi
+func.func @scalars(%c: vector<64xindex>, %i: index, %n: index, %r: vector<64xindex>) -> vector<64xi1> {
+  %0 = arith.cmpi slt, %i, %n : index
+  %in = vector.broadcast %0 : i1 to vector<64xi1>
+  %1 = arith.cmpi slt, %c, %r : vector<64xindex>
+  %m = arith.andi %in, %1 : vector<64xi1>
+  return %m : vector<64xi1>
+}
