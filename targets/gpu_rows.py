@@ -158,12 +158,13 @@ def _column_lanes(place: Domain, op: Op, tile: int, neighbours: int) -> tuple[in
     of a tile of so many elements."""
     access = _access_in_memory(op)
     loops = [p for p, r in enumerate(op.reduction) if r]
-    bare = [p for p in (bare_loop(e) for e in access) if p in loops]
+    walked = [p for p in loops if op.loops[p] != 1]
+    bare = [p for p in (bare_loop(e) for e in access) if p in walked]
     inner = bare_loop(access[-1]) if access else None
     if not bare or inner is None or inner in loops or not reduced_to_main(place, [op]):
         return row_lanes(op)
     size = volume(op.loops[p] for p in loops)
-    if size <= UNROLL or len(bare) != len(loops):
+    if size <= UNROLL or len(bare) != len(walked):
         return row_lanes(op)
     rows = tile // min(neighbours, pow2_above(estimate(op.loops[inner])))
     return tuple(min(rows, pow2_above(size)) if p == bare[-1] else 1 for p in loops)

@@ -54,6 +54,18 @@ def test_near_double_precision(chip: str, dtype: Any) -> None:
         assert far[1][at].max() < 5e-5, (kind, far[1][at].max())
 
 
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
+@pytest.mark.parametrize("shape", [(3, 20, 19, 16), (2, 1, 300, 24), (2, 7, 7, 5)])
+def test_images_with_the_channels_last(chip: str, shape: tuple[int, ...]) -> None:
+    """Their rows and columns are one dim behind fusion, beside one of 1."""
+    x = np.random.default_rng(9).standard_normal(shape).astype(np.float16)
+    with on_chip(chip):
+        model = compiled(build(lambda v: mean(convert(v, "f32"), (1, 2)), [x]))
+    (y,) = model.run({"x0": behind_poison(x)}).values()
+    want = x.astype(np.float64).mean((1, 2))
+    np.testing.assert_allclose(np.asarray(y).reshape(want.shape), want, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize(("shape", "axes"), [((4, 8, 32768), (0, 2)), ((2, 1024, 512), (1, 2)), ((1 << 20,), (0,))])
 def test_rows_in_parts(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     x = (1000 + np.random.default_rng(7).standard_normal(shape)).astype(np.float32)

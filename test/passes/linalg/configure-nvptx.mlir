@@ -57,6 +57,14 @@ func.func private @columns(%x: tensor<8192x4096xf32>) -> tensor<4096xf32> attrib
   return %0 : tensor<4096xf32>
 }
 
+// Rows and columns of an image are one dim, of which many are added at once.
+// CHECK-LABEL: func.func private @images(
+// CHECK-SAME: block = array<i64: 1, 8>{{.*}}threads = 512 : i64{{.*}}reduce = [array<i64: 2048, 1>]
+func.func private @images(%x: tensor<32x56x56x16xf32>) -> tensor<32x16xf32> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.reduce"(%x) {axes = [1, 2], keepdims = false, kind = "sum"} : (tensor<32x56x56x16xf32>) -> tensor<32x16xf32>
+  return %0 : tensor<32x16xf32>
+}
+
 // Windows of a row of outputs.
 // CHECK-LABEL: func.func private @pool(
 // CHECK-SAME: block = array<i64: 1, 1, 4, 64>{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 1, 4>]
