@@ -54,6 +54,7 @@ def write(k: KernelBuilder, op: Operation) -> None:
 
     guarded(k.code.first_copy(layout), store)
 
+
 class OddRows(Transfer):
     """The stores of one thread for a transfer_write whose rows lanes have side by side, two elements each."""
 
