@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,94 +16,49 @@ from xcc.runtime.gpu_executor import GpuExecutor
 from xcc.runtime.signature import solve_symbols
 from xcc.targets.amdgcn.code_object import read_code_object
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "test" / "unit"))
+from host_driver import HostDriver  # noqa: E402
+
 __all__ = ["EmulatedDriver", "run_artifact"]
 
 
-class EmulatedDriver:
+class EmulatedDriver(HostDriver):
     """Device memory is host memory; `instructions` counts what the waves executed."""
 
-    device_type, number = 10, 0
+    device_type = 10
 
     def __init__(self, emulator: Any, chip: str) -> None:
+        super().__init__({})
         self.emulator, self.chip, self.instructions = emulator, chip, 0
-        self._memory: dict[int, Any] = {}
-        self._recording: list[Callable[[], None]] | None = None
 
-    def activate(self) -> None:
-        """There is one device."""
-
-    synchronize = activate
-
-    def current(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
-
-    def unload(self, module: bytes) -> None:
-        """Code is what was loaded, and goes with the last reference."""
-
-    def load(self, blob: bytes) -> bytes:
-        return blob
-
-    def function(self, module: bytes, name: str, shared_bytes: int = 0) -> tuple[bytes, str]:
+    def function(self, module: bytes, name: str, shared_bytes: int = 0) -> Any:
+        """The kernel `name`: a function of grid, block, bytes of shared memory, pointers and symbols."""
         if name not in read_code_object(module):
             raise RuntimeError(f"no kernel {name}")
-        return module, name
 
-    def _do(self, action: Callable[[], Any]) -> None:
-        if self._recording is None:
-            action()
-        else:
-            self._recording.append(action)
+        def run_it(grid: Sequence[int], block: Sequence[int], shared: int, pointers: Sequence[int],
+                   symbols: Sequence[int]) -> None:
+            arguments = [*map(ctypes.c_uint64, pointers), *map(ctypes.c_int64, symbols)]
+            self.instructions += self.emulator.run_kernel(module, name, self.chip, tuple([*grid, 1, 1][:3]),
+                                                          tuple(block), arguments, dynamic_lds=shared,
+                                                          guard=False).instructions
+        return run_it
 
-    def launch(self, function: tuple[bytes, str], grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+    def launch(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
                pointers: Sequence[int], symbols: Sequence[int], early: bool = False) -> None:
-        size = tuple([*grid, 1, 1][:3])
-        arguments = [*map(ctypes.c_uint64, pointers), *map(ctypes.c_int64, symbols)]
+        if 0 not in grid:
+            self._do("launch", lambda: function(grid, block, shared_bytes, pointers, symbols))
 
-        def run_it() -> None:
-            stats = self.emulator.run_kernel(function[0], function[1], self.chip, size, tuple(block), arguments,
-                                             dynamic_lds=shared_bytes, guard=False)
-            self.instructions += stats.instructions
-
-        if 0 not in size:
-            self._do(run_it)
-
-    def alloc(self, size: int) -> int:
-        memory = np.full(size + 256, 0xFF, np.uint8)
-        pointer = int(memory.ctypes.data + 255 & ~255)
-        self._memory[pointer] = memory
-        return pointer
-
-    def free(self, pointer: int) -> None:
-        del self._memory[pointer]
-
-    def upload(self, pointer: int, array: Any) -> None:
-        self._do(lambda: ctypes.memmove(pointer, array.ctypes.data, array.nbytes))
-
-    def download(self, array: Any, pointer: int) -> None:
-        ctypes.memmove(array.ctypes.data, pointer, array.nbytes)
-
-    def copy(self, target: int, source: int, size: int) -> None:
-        self._do(lambda: ctypes.memmove(target, source, size))
-
-    def begin_capture(self) -> None:
-        self._recording = []
-
-    def end_capture(self) -> list[Callable[[], None]]:
-        graph, self._recording = self._recording or [], None
-        return graph
-
-    def replay(self, graph: list[Callable[[], None]]) -> None:
-        for action in graph:
-            action()
-
-    def free_graph(self, graph: list[Callable[[], None]]) -> None:
-        graph.clear()
+    def launch_edit(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+                    pointers: Sequence[int], symbols: Sequence[int]) -> Any:
+        return super().launch_edit(lambda now, _: function(grid, block, shared_bytes, now, symbols), grid, block,
+                                   shared_bytes, pointers, symbols)
 
 
 def run_artifact(driver: EmulatedDriver, artifact: Artifact, feeds: dict[str, Any]) -> dict[str, Any]:
     """The outputs of a compiled AMD model by name, from the executor of the HIP runtime."""
     program = artifact.program
-    blobs, holders = modules_of(artifact.members, artifact.manifest, (".hsaco",))
+    blobs, holders = modules_of(artifact.members, artifact.manifest["kernels"], (".hsaco",))
     executor = GpuExecutor(driver, program, blobs, artifact.weights, holders)
     arrays = [np.ascontiguousarray(feeds[program.buffers[i].name]) for i in program.inputs]
     outputs = executor.run(arrays, solve_symbols(program, [a.shape for a in arrays]))
