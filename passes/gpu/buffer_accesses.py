@@ -21,7 +21,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.address import WAVE, Address, address_of, is_memory_access
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.vendor.buffer_bounds import Bounds, bounds
-from xcc.passes.shared.values import index
 
 END = 1 << 31           # bytes: an offset that is behind every buffer
 SPACE = "#amdgpu.address_space<fat_raw_buffer>"
@@ -76,28 +75,30 @@ class _Kernel:
         return next((pair for pair in found if pair[0] is not None), (None, {}))
 
     def masked(self, op: Operation) -> bool:
-        """scf.if of one access: the access alone, its offset past the end where the mask is off. False for others."""
-        access = _only_access(op)
-        if access is None:
-            return False
-        address, known = self.address(access)
-        if address is None:
+        """scf.if of one access, or of loads: they alone, their offsets past the end where the mask is off. False for
+        others."""
+        accesses = _only_accesses(op)
+        found = [self.address(access) for access in accesses]
+        if not accesses or any(address is None for address, _ in found):
             return False
         for inner in [o.operation for o in op.regions[0].blocks[0].operations][:-1]:
             inner.move_before(op)
-        otherwise = None
+        otherwise: list[Value] = []
         if op.results:
             other = op.regions[1].blocks[0]
             for inner in [o.operation for o in other.operations][:-1]:
                 inner.move_before(op)
-            otherwise = list(other.operations)[-1].operands[0]
+            otherwise = list(list(other.operations)[-1].operands)
+        values = list(list(op.regions[0].blocks[0].operations)[-1].operands)
         with op.location, ir.InsertionPoint(op):
-            value = self.replace(access, address, self.mask(op.operands[0], access, address, known))
-            if op.results:
-                assert value is not None
-                if otherwise is not None and not _is_zero(otherwise):
-                    value = arith_d.select(op.operands[0], value, otherwise)
-                op.results[0].replace_all_uses_with(value)
+            for access, (address, known) in zip(accesses, found, strict=True):
+                assert address is not None
+                made = self.replace(access, address, self.mask(op.operands[0], access, address, known))
+                values = [made if made is not None and v == access.results[0] else v for v in values]
+            for result, value, other_value in zip(op.results, values, otherwise, strict=True):
+                if not _is_zero(other_value):
+                    value = arith_d.select(op.operands[0], value, other_value)
+                result.replace_all_uses_with(value)
         self.dead.append(op)
         return True
 
@@ -119,10 +120,7 @@ class _Kernel:
             "amdgpu.fat_raw_buffer_cast", results=[buffer], operands=[base, valid],
             attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 0]), "resetOffset": ir.UnitAttr.get(),
                         "boundsCheck": ir.BoolAttr.get(True)}).result
-        offset = address.lane()
-        on = mask.lane_mask()
-        if on is not None:
-            offset = arith_d.select(on, offset, index(count))
+        offset = address.lane(mask.lane_mask(), count)
         aligned = op.attributes["alignment"] if "alignment" in op.attributes else None
         if op.name in ("vector.store", "memref.store"):
             if op.name == "vector.store":
@@ -146,19 +144,18 @@ def _width(op: Operation) -> int:
     return int(ir.VectorType(value.type).shape[0]) if isinstance(value.type, ir.VectorType) else 1
 
 
-def _only_access(op: Operation) -> Operation | None:
-    """The one access of an scf.if that computes nothing else, and gives what it loads; None for any other."""
+def _only_accesses(op: Operation) -> list[Operation]:
+    """The one access of an scf.if that computes nothing else, or its loads, and it gives what they load; none for any
+    other. Stores of several rows keep their branch: in it, their offsets differ by constants."""
     then = [o.operation for o in op.regions[0].blocks[0].operations]
     accesses = [o for o in then if is_memory_access(o)]
-    if len(accesses) != 1 or not all(o == accesses[0] or o.name.startswith(MOVABLE) for o in then[:-1]):
-        return None
-    access = accesses[0]
     other = [o.operation for o in op.regions[1].blocks[0].operations] if len(op.regions[1].blocks) else []
-    if not op.results:
-        return access if access.name.endswith(".store") and not other[:-1] else None
-    if len(op.results) != 1 or not access.name.endswith(".load") or then[-1].operands[0] != access.results[0]:
-        return None
-    return access if all(o.name.startswith(MOVABLE) for o in other[:-1]) else None
+    alone = all(o in accesses or o.name.startswith(MOVABLE) for o in then[:-1]) \
+        and all(o.name.startswith(MOVABLE) for o in other[:-1])
+    loads = [o.results[0] for o in accesses if o.name.endswith(".load")]
+    if not alone or len(loads) < len(accesses) and (len(accesses) > 1 or other[:-1]):
+        return []
+    return accesses if all(v in loads for v in then[-1].operands) else []
 
 
 def _is_zero(value: Value) -> bool:

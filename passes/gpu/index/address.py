@@ -60,9 +60,15 @@ class Address:
         """The part that a workgroup shares, built at the insertion point."""
         return self._sum(self.shared)
 
-    def lane(self) -> Value:
-        """The part of a lane, built at the insertion point."""
-        return self._sum(self.own)
+    def lane(self, on: Value | None, beyond: int) -> Value:
+        """The part of a lane, built at the insertion point; from `beyond` on where the condition `on` is false."""
+        if on is None:
+            return self._sum(self.own)
+        fixed = sum(n for v, dims, n in self.own if v is None and not dims)     # which the instruction adds
+        if fixed <= 0:
+            return arith_d.select(on, self._sum(self.own), index(beyond))
+        varying = self._sum([t for t in self.own if t[0] is not None or t[1]])
+        return arith_d.addi(arith_d.select(on, varying, index(beyond)), index(fixed))
 
     def _sum(self, terms: list[Term]) -> Value:
         total = None

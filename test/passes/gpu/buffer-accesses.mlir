@@ -39,6 +39,38 @@ gpu.module @masked_gpu {
     gpu.return
   }
 
+  // Two loads that canonicalization gave one branch: both without it, their offsets a constant apart, another padding
+  // for the second one.
+  // CHECK-LABEL: gpu.func @masked_pair(
+  // CHECK-DAG: %[[END:.*]] = arith.constant 536870912 : index
+  // CHECK-DAG: %[[BEHIND:.*]] = arith.constant 64 : index
+  // CHECK: %[[ON:.*]] = arith.cmpi slt
+  // CHECK-NOT: scf.if
+  // CHECK: %[[AT:.*]] = arith.select %[[ON]], %{{.*}}, %[[END]] : index
+  // CHECK: %[[FIRST:.*]] = memref.load %{{.*}}[%[[AT]]] : {{.*}}fat_raw_buffer
+  // CHECK: %[[NEXT:.*]] = arith.addi %[[AT]], %[[BEHIND]]
+  // CHECK: %[[LOADED:.*]] = memref.load %{{.*}}[%[[NEXT]]] : {{.*}}fat_raw_buffer
+  // CHECK: %[[SECOND:.*]] = arith.select %[[ON]], %[[LOADED]], %{{.*}} : f32
+  // CHECK: arith.addf %[[FIRST]], %[[SECOND]]
+  gpu.func @masked_pair(%x: memref<?x64xf32>, %o: memref<64xf32>, %d0: index) kernel {
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %t = gpu.thread_id x
+    %m = arith.cmpi slt, %t, %d0 : index
+    %v:2 = scf.if %m -> (f32, f32) {
+      %a = memref.load %x[%c0, %t] : memref<?x64xf32>
+      %b = memref.load %x[%c1, %t] : memref<?x64xf32>
+      scf.yield %a, %b : f32, f32
+    } else {
+      scf.yield %zero, %one : f32, f32
+    }
+    %s = arith.addf %v#0, %v#1 : f32
+    memref.store %s, %o[%t] : memref<64xf32>
+    gpu.return
+  }
+
   // Another padding is chosen behind the load; a store past the end does nothing.
   // CHECK-LABEL: gpu.func @padded(
   // CHECK-NOT: scf.if
