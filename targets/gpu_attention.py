@@ -34,7 +34,7 @@ MERGING = 3e-6          # seconds for a second launch
 REACHED = 0.6           # share of the peak rate of matrix instructions
 EQUAL = 1.02            # times that are no reason to leave cores without a block
 LANE_REGISTERS = 256    # that an AMD instruction can name
-SPARE_REGISTERS = 48    # of those, that an estimate leaves
+SPARE_REGISTERS = 48    # of those, that an estimate leaves; half of them in waves of 32, whose estimates are closer
 K_BYTES = 32            # along k of an AMD instruction
 WORD, ADDRESS = 4, 2    # bytes of a register; registers of an address that lanes compute
 
@@ -86,13 +86,13 @@ def online_schedule(kernel: Kernel, place: Domain, group: OnlineGroup, chip: Chi
         return Schedule(tuple(vector), tuple(vector), tuple(range(len(vector))), _lanes(kernel, group, keys), "mask",
                         "gather", parallel=True, online=True,
                         gpu=GpuPart(threads=threads, stages=stages))
-    narrow = chip.narrow_waves
+    narrow, words = chip.narrow_waves, max(1, element_bytes(multiplied_type(factors[0])) // WORD)
     vector[row] = min(ROWS if size <= 128 and not narrow else ROWS // 2, max(16, queries))
     others = volume(d for n, d in enumerate(place.dims) if n not in (row, column))
     least = ROWS // 4 if size <= 64 and not narrow else ROWS // 2   # 16 results a thread in both products
     while vector[row] > least and -(-queries // vector[row]) * others < chip.cores:
         vector[row] //= 2
-    keys = min(16 if narrow else KEYS if size <= 64 else KEYS // 2, max(16, length))
+    keys = min((16 if narrow else KEYS if size <= 64 else KEYS // 2) // words, max(16, length))
     reduce = _lanes(kernel, group, keys)
     threads = 256 if narrow else min(128, 4 * vector[row]) if size <= 64 else 128
     return _in_parts(Schedule(
@@ -145,20 +145,39 @@ def _lane_rows(features: int, queries: int, length: int, others: int, size: int,
                ) -> tuple[int, int, int, int]:
     """Queries of a tile, keys of a step, threads and stages where a lane keeps its row through both products (AMD).
 
-    Where a row's results and operands do not fit into a wave's registers, the waves share its features instead.
+    Fewer rows, for more cores, are for tiles whose few threads have room for the loads ahead; else a lane takes
+    registers that only matrix instructions name, or half of the tile is idle. Where a row's results and operands do
+    not fit into a wave's registers, the waves share its features instead, and several times the instructions.
     alone: registers that a score needs besides, for what is read with it.
     """
     rows = max(16, min(MOST_ROWS, queries))
-    while rows > ROWS and -(-queries // rows) * others < chip.cores:
-        rows //= 2
-    side = min(rows, 32 if chip.warp > 32 else 16)      # rows of a wave
+    few = rows // 2 if rows > ROWS and -(-queries // rows) * others < chip.cores else rows
+    named = min(LANE_REGISTERS, chip.vector_registers)
+    spare = SPARE_REGISTERS if chip.warp > 32 else SPARE_REGISTERS // 2
+    for tile, most in ((few, named), (rows, named), (few, chip.vector_registers), (min(MOST_ROWS, 2 * rows), named)):
+        found = _lane_keys(tile, most - spare, features, length, size, alone, chip)
+        if found is not None:
+            return tile, *found
+    side = min(few, _side(size, chip))
+    rows, threads = (min(few, 2 * side), 256) if chip.warp > 32 else (32, 256) if features <= 128 else (16, 128)
+    return rows, side, threads, 2 if (4 * side + rows) * features * size <= chip.shared_bytes else 0
+
+
+def _side(size: int, chip: Chip) -> int:
+    """Rows of a wave."""
+    return 32 if chip.warp > 32 and size <= WORD else 16
+
+
+def _lane_keys(rows: int, most: int, features: int, length: int, size: int, alone: int, chip: Chip
+               ) -> tuple[int, int, int] | None:
+    """Keys of a step, threads and stages of a tile of `rows` that needs no more than `most` registers of a lane."""
+    side, words = min(rows, _side(size, chip)), max(1, size // WORD)
     threads = rows // side * chip.warp
-    copies = chip.fragment_copies
     nameable = min(LANE_REGISTERS, chip.vector_registers)
 
     def held(r: int, columns: int) -> int:
         """Registers of an operand of r x columns in a wave."""
-        return copies * r * columns * size // (4 * chip.warp)
+        return chip.fragment_copies * r * columns * size // (4 * chip.warp)
 
     def kept(keys: int) -> bool:
         """Whether the queries are in shared memory (as passes/gpu/pipeline/loads_ahead.py decides)."""
@@ -169,24 +188,20 @@ def _lane_rows(features: int, queries: int, length: int, others: int, size: int,
         """Registers of the keys or values of one instruction's k."""
         return held(max(features, keys), K_BYTES // size)
 
-    def registers(keys: int) -> int:
+    def fits(keys: int, ahead: bool) -> bool:
         scores = side * keys // chip.warp
-        ahead = 2 * keys * features * size // (4 * threads)
-        return side * features // chip.warp + scores * (1 + alone) + scores * size // 4 + ahead + step(keys) \
-            + OTHER_REGISTERS + (0 if kept(keys) else held(side, features))
+        registers = side * features * words // chip.warp + scores * (words + alone) + scores * size // 4 + step(keys) \
+            + OTHER_REGISTERS + (0 if kept(keys) else held(side, features)) \
+            + (2 * keys * features * size // (4 * threads) if ahead else 0)
+        tiles = ((4 * keys if ahead else 0) + (rows if kept(keys) else 0)) * features * size
+        return registers <= most and tiles + exchange_bytes(rows * keys * size) <= chip.shared_bytes
 
-    def room(keys: int) -> bool:
-        tiles = (4 * keys + (rows if kept(keys) else 0)) * features * size
-        return tiles + exchange_bytes(rows * keys * size) <= chip.shared_bytes
-
-    most = nameable - SPARE_REGISTERS
+    if most > nameable:     # two workgroups of few waves are to find room in shared memory
+        return next(((side, threads, n) for n in (2, 0) if fits(side, n > 0)), None)
     keys = max(side, min(KEYS, length))
-    while keys > side and (registers(keys) > most or not room(keys)):
+    while keys > side and not fits(keys, True):
         keys //= 2
-    if registers(keys) <= most and room(keys):
-        return rows, keys, threads, 2
-    rows, threads = (min(rows, ROWS), 256) if chip.warp > 32 else (32, 256) if features <= 128 else (16, 128)
-    return rows, side, threads, 2 if (4 * side + rows) * features * size <= chip.shared_bytes else 0
+    return (keys, threads, 2) if fits(keys, True) else None
 
 
 def _lanes(kernel: Kernel, group: OnlineGroup, keys: int) -> tuple[tuple[int, ...], ...]:

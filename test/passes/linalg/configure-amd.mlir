@@ -89,10 +89,36 @@ func.func @main(%arg0: tensor<8x256x28x28xf16> {xt.name = "x0"}, %arg1: tensor<2
 // CDNA3: func.func private @attention_0{{.*}}block = array<i64: 1, 128, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
 // CDNA4: func.func private @attention_0{{.*}}block = array<i64: 1, 128, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
 // RDNA3: func.func private @attention_0{{.*}}block = array<i64: 1, 128, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 16>, array<i64: 16>, array<i64: 16>]
-// RDNA4: func.func private @attention_0{{.*}}block = array<i64: 1, 128, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 16>, array<i64: 16>, array<i64: 16>]
+// RDNA4: func.func private @attention_0{{.*}}block = array<i64: 1, 128, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
 func.func @main(%arg0: tensor<4x16x1024x128xf16> {xt.name = "x0"}, %arg1: tensor<4x16x1024x128xf16> {xt.name = "x1"}, %arg2: tensor<4x16x1024x128xf16> {xt.name = "x2"}) -> (tensor<4x16x1024x128xf16> {xt.name = "y0"}) {
   %0 = "xt.attention"(%arg0, %arg1, %arg2) {causal = true, causal_offset = [0], nan_rows = false, scale = 0.088388347648318433 : f64, softcap = 0.000000e+00 : f64} : (tensor<4x16x1024x128xf16>, tensor<4x16x1024x128xf16>, tensor<4x16x1024x128xf16>) -> tensor<4x16x1024x128xf16>
   return %0 : tensor<4x16x1024x128xf16>
+}
+
+// -----
+
+// Too few tiles for all cores, but where half of the rows' threads have no registers for the loads ahead.
+// CDNA2: func.func private @attention_0{{.*}}block = array<i64: 1, 128, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
+// CDNA3: func.func private @attention_0{{.*}}block = array<i64: 1, 128, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
+// CDNA4: func.func private @attention_0{{.*}}block = array<i64: 1, 128, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
+// RDNA3: func.func private @attention_0{{.*}}block = array<i64: 1, 64, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 16>, array<i64: 16>, array<i64: 16>]
+// RDNA4: func.func private @attention_0{{.*}}block = array<i64: 1, 128, 128>,{{.*}}stages = 2 : i64{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 128>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
+func.func @main(%arg0: tensor<2x8x512x128xf16> {xt.name = "x0"}, %arg1: tensor<2x8x512x128xf16> {xt.name = "x1"}, %arg2: tensor<2x8x512x128xf16> {xt.name = "x2"}) -> (tensor<2x8x512x128xf16> {xt.name = "y0"}) {
+  %0 = "xt.attention"(%arg0, %arg1, %arg2) {causal = false, causal_offset = [0], nan_rows = false, scale = 0.125 : f64, softcap = 0.000000e+00 : f64} : (tensor<2x8x512x128xf16>, tensor<2x8x512x128xf16>, tensor<2x8x512x128xf16>) -> tensor<2x8x512x128xf16>
+  return %0 : tensor<2x8x512x128xf16>
+}
+
+// -----
+
+// A wave keeps its rows in registers that matrix instructions alone name, where a lane has them.
+// CDNA2: func.func private @attention_0{{.*}}block = array<i64: 1, 64, 256>,{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 256>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
+// CDNA3: func.func private @attention_0{{.*}}block = array<i64: 1, 64, 256>,{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 256>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
+// CDNA4: func.func private @attention_0{{.*}}block = array<i64: 1, 64, 256>,{{.*}}stages = 2 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 256>, array<i64: 32>, array<i64: 32>, array<i64: 32>]
+// RDNA3: func.func private @attention_0{{.*}}block = array<i64: 1, 16, 256>,{{.*}}stages = 2 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 256>, array<i64: 16>, array<i64: 16>, array<i64: 16>]
+// RDNA4: func.func private @attention_0{{.*}}block = array<i64: 1, 16, 256>,{{.*}}stages = 2 : i64{{.*}}threads = 128 : i64{{.*}}reduce = [array<i64: 256>, array<i64: 16>, array<i64: 16>, array<i64: 16>]
+func.func @main(%arg0: tensor<2x8x512x256xf16> {xt.name = "x0"}, %arg1: tensor<2x8x512x256xf16> {xt.name = "x1"}, %arg2: tensor<2x8x512x256xf16> {xt.name = "x2"}) -> (tensor<2x8x512x256xf16> {xt.name = "y0"}) {
+  %0 = "xt.attention"(%arg0, %arg1, %arg2) {causal = false, causal_offset = [0], nan_rows = false, scale = 0.125 : f64, softcap = 0.000000e+00 : f64} : (tensor<2x8x512x256xf16>, tensor<2x8x512x256xf16>, tensor<2x8x512x256xf16>) -> tensor<2x8x512x256xf16>
+  return %0 : tensor<2x8x512x256xf16>
 }
 
 // -----
