@@ -52,5 +52,6 @@ def test_expected_results():
     wanted = {"v_cvt_f16_f32_e32 v131, v1": 0x2002, "v_cvt_f32_f16_e32 v1, v131": 0x40A00000,
               "v_add_f16_e32 v1, 1.0, v131": 0x4600, "v_cmp_gt_f16_e32 vcc, 0, v131": 0,
               "v_cvt_f32_f16_sdwa v1, -v2 src0_sel:WORD_1": 0xBF800000,
-              "ds_read_u16_d16_hi v1, v2": 0x45001234, "ds_load_u16_d16_hi v1, v2": 0x45001234}
+              "ds_read_u16_d16_hi v1, v2": 0x45001234, "ds_write_b32 v2, a8": 0x3C004500,
+              "ds_load_u16_d16_hi v1, v2": 0x45001234}
     assert {i.text: int(i.result(word)[0]) for i in emulated.INSTRUCTIONS} == wanted
