@@ -20,19 +20,18 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from xcc._mlir import Attribute, Module, Operation, Type, Value, arith_d, ir, scf_d
+from xcc._mlir import Module, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.registers import guarded
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import config_int
-from xcc.passes.shared.regions import for_loop
+from xcc.passes.shared.regions import for_loop, one_dim
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind, updated_only
 from xcc.passes.shared.values import index, op, splat, splat_constant, vec
 from xcc.passes.walk import ops_where
 
 FEWEST = 2              # updates an element of a copy, of a workgroup
-_DYNAMIC = -(1 << 63)
 _I, _F = arith_d.CmpIPredicate, arith_d.CmpFPredicate
 
 
@@ -76,7 +75,7 @@ class _Workgroups:
             turns = arith_d.ceildivsi(self.total, index(self.workers))
             lines = {memref: _before(memref, self.forall) for memref in updates}
             extents = {memref: emit_extent(memref, lambda v: v) for memref in updates}
-            made = ir.Operation.create("scf.forall", operands=[self.grid], regions=1, attributes=self._bounds())
+            made = ir.Operation.create("scf.forall", operands=[self.grid], regions=1, attributes=one_dim(self.forall))
         block = made.regions[0].blocks.append(ir.IndexType.get())
         with ir.InsertionPoint(block):
             copies = [_Copy(lines[m], found, extents[m], turns, room, self.lanes) for m, found in updates.items()]
@@ -105,12 +104,6 @@ class _Workgroups:
                 old.arguments[d].replace_all_uses_with(place)
         for operation in list(old.operations)[:-1]:
             operation.operation.move_before(end)
-
-    def _bounds(self) -> dict[str, Attribute]:
-        one = ir.DenseI64ArrayAttr.get
-        own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),
-               "staticUpperBound": one([_DYNAMIC]), "staticStep": one([1])}
-        return {**{name: self.forall.attributes[name] for name in self.forall.attributes}, **own}
 
 
 class _Copy:

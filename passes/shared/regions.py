@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from xcc._mlir import Type, Value, ir, scf_d
+from xcc._mlir import Attribute, Operation, Type, Value, ir, scf_d
 
 
 @contextmanager
@@ -32,3 +32,11 @@ def either(condition: Value, kind: Type, first: Callable[[], Value], second: Cal
         with ir.InsertionPoint(block):
             scf_d.yield_([make()])
     return branch.results[0]
+
+
+def one_dim(forall: Operation, without: str = "") -> dict[str, Attribute]:
+    """The attributes of `forall`, but for one, over one dim from 0 on whose end is an operand."""
+    one = ir.DenseI64ArrayAttr.get
+    own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),
+           "staticUpperBound": one([ir.ShapedType.get_dynamic_size()]), "staticStep": one([1])}
+    return {name: forall.attributes[name] for name in forall.attributes if name != without} | own

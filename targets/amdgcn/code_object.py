@@ -33,7 +33,6 @@ class KernelInfo:
 
     Attributes:
         arguments: the visible ones, in order.
-        argument_bytes: size of the whole argument buffer, hidden arguments included.
         shared_bytes: static LDS.
         scratch_bytes: private memory of a thread: stack and spills.
         max_threads: the workgroup size that it was compiled for.
@@ -43,7 +42,6 @@ class KernelInfo:
 
     name: str
     arguments: tuple[KernelArgument, ...]
-    argument_bytes: int
     shared_bytes: int
     scratch_bytes: int
     max_threads: int
@@ -156,7 +154,7 @@ def _kernel(data: dict[str, Any]) -> KernelInfo:
     arguments = tuple(KernelArgument(a[".value_kind"], a[".offset"], a[".size"]) for a in data.get(".args", ())
                       if not a[".value_kind"].startswith("hidden_"))
     return KernelInfo(
-        name=data[".name"], arguments=arguments, argument_bytes=data[".kernarg_segment_size"],
+        name=data[".name"], arguments=arguments,
         shared_bytes=data[".group_segment_fixed_size"], scratch_bytes=data[".private_segment_fixed_size"],
         max_threads=data[".max_flat_workgroup_size"], wave=data[".wavefront_size"], vgprs=data[".vgpr_count"],
         agprs=data.get(".agpr_count", 0), sgprs=data[".sgpr_count"], vgpr_spills=data.get(".vgpr_spill_count", 0),

@@ -21,6 +21,7 @@ from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout, log2
 from xcc.passes.gpu.layout.registers import from_registers, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes, shape_of
+from xcc.passes.shared.values import is_less
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 SORT = "tile.sort"
 
 LEAST = 2       # bits of places in registers, also where the tile has fewer elements than that for each thread
-_I = arith_d.CmpIPredicate
 _INPUTS = ("register", "lane", "warp")
 
 
@@ -89,10 +89,7 @@ class _Sort:
         if len(a) == 1 and a[0].type.width <= 32:
             self.words[0][low], self.words[0][high] = arith_d.minsi(a[0], b[0]), arith_d.maxsi(a[0], b[0])
             return
-        wrong = None
-        for x, y in zip(reversed(a), reversed(b), strict=True):
-            less = arith_d.cmpi(_I.slt, y, x)
-            wrong = less if wrong is None else arith_d.ori(less, arith_d.andi(arith_d.cmpi(_I.eq, x, y), wrong))
+        wrong = is_less(b, a)
         for word, x, y in zip(self.words, a, b, strict=True):
             word[low] = arith_d.select(wrong, y, x)
             word[high] = arith_d.xori(arith_d.xori(x, y), word[low])

@@ -35,7 +35,7 @@ def _b(k: int, per: int) -> Layout:
 _C = Layout.make((16, 8), {"register": [(0, 1), (8, 0)], "lane": [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)]})
 
 
-def _emit_mma(m: int, n: int, k: int, per: int) -> Any:
+def _emit_mma(k: int, per: int) -> Any:
     def emit(a: Value, b: Value, c: Value) -> Value:
         def shaped(v: Value) -> Value:
             t = ir.VectorType(v.type)
@@ -44,7 +44,7 @@ def _emit_mma(m: int, n: int, k: int, per: int) -> Any:
 
         operands = [shaped(a), shaped(b), shaped(c)]
         i64 = ir.IntegerType.get_signless(64)
-        attributes = {"mmaShape": ir.ArrayAttr.get([ir.IntegerAttr.get(i64, x) for x in (m, n, k)])}
+        attributes = {"mmaShape": ir.ArrayAttr.get([ir.IntegerAttr.get(i64, x) for x in (16, 8, k)])}
         if ir.VectorType(a.type).element_type == ir.F32Type.get():
             attributes["tf32Enabled"] = ir.UnitAttr.get()
         op = ir.Operation.create("nvgpu.mma.sync", results=[operands[2].type], operands=operands,
@@ -56,7 +56,7 @@ def _emit_mma(m: int, n: int, k: int, per: int) -> Any:
 
 def _mma(k: int, per: int, types: tuple[str, str, str], exact: bool = True) -> MatrixInstruction:
     name = f"mma.m16n8k{k}.{types[0] if exact else 'tf32'}"
-    return MatrixInstruction(name, "mma", 16, 8, k, _a(k, per), _b(k, per), _C, types, _emit_mma(16, 8, k, per), exact)
+    return MatrixInstruction(name, "mma", 16, 8, k, _a(k, per), _b(k, per), _C, types, _emit_mma(k, per), exact)
 
 
 def _wgmma(n: int, types: tuple[str, str, str], size: int = 2) -> MatrixInstruction:

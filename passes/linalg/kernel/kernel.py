@@ -61,9 +61,9 @@ class Op:
     def is_reduction(self) -> bool:
         return any(self.reduction)
 
-    def out_loops(self, result: int = 0) -> list[int]:
-        """The loop that walks each dim of a result."""
-        return [loop_index(e) for e in self.outs[result]]
+    def out_loops(self) -> list[int]:
+        """The loop that walks each dim of the first result."""
+        return [loop_index(e) for e in self.outs[0]]
 
     def loops_at(self, access: Access, result: int = 0) -> dict[str, Dim]:
         """The loops that walk a result, by name, where its element at `access` is made."""

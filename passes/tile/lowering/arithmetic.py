@@ -33,11 +33,16 @@ def _floor_divide(source: Operation, values: list[Value]) -> list[Value]:
     a, b = values[0], _safe(values[1])
     if all(nonnegative(v) for v in source.operands):
         return [arith_d.divui(a, b)]
-    zero = splat_constant(a.type, 0)
-    quotient, rest = arith_d.divsi(a, b), arith_d.remsi(a, b)
-    apart = arith_d.xori(arith_d.cmpi(_I.slt, rest, zero), arith_d.cmpi(_I.slt, b, zero))
-    less = arith_d.andi(arith_d.cmpi(_I.ne, rest, zero), apart)
-    return [arith_d.select(less, arith_d.subi(quotient, splat_constant(a.type, 1)), quotient)]
+    quotient = arith_d.divsi(a, b)
+    some, apart = _rest(arith_d.remsi(a, b), b)
+    return [arith_d.select(arith_d.andi(some, apart), arith_d.subi(quotient, splat_constant(a.type, 1)), quotient)]
+
+
+def _rest(rest: Value, divisor: Value) -> tuple[Value, Value]:
+    """Whether a division towards 0 leaves a rest, and whether that has another sign than the divisor."""
+    zero = splat_constant(rest.type, 0)
+    return arith_d.cmpi(_I.ne, rest, zero), \
+        arith_d.xori(arith_d.cmpi(_I.slt, rest, zero), arith_d.cmpi(_I.slt, divisor, zero))
 
 
 def _subtract(source: Operation, values: list[Value]) -> list[Value]:
@@ -48,20 +53,16 @@ def _subtract(source: Operation, values: list[Value]) -> list[Value]:
     b = _safe(owner_op(product).operands[1])
     if nonnegative(source.operands[0]) and nonnegative(source.results[0]):
         return [arith_d.remui(a, b)]
-    zero = splat_constant(a.type, 0)
     rest = arith_d.remsi(a, b)
-    apart = arith_d.xori(arith_d.cmpi(_I.slt, rest, zero), arith_d.cmpi(_I.slt, b, zero))
-    return [arith_d.select(arith_d.andi(arith_d.cmpi(_I.ne, rest, zero), apart), arith_d.addi(rest, b), rest)]
+    return [arith_d.select(arith_d.andi(*_rest(rest, b)), arith_d.addi(rest, b), rest)]
 
 
 def _ceil_divide(source: Operation, values: list[Value]) -> list[Value]:
     """arith.ceildivsi: the quotient towards 0, and one more where that is below."""
     a, b = values[0], _safe(values[1])
-    zero = splat_constant(a.type, 0)
-    quotient, rest = arith_d.divsi(a, b), arith_d.remsi(a, b)
-    apart = arith_d.xori(arith_d.cmpi(_I.slt, rest, zero), arith_d.cmpi(_I.slt, b, zero))
-    true = splat_constant(apart.type, 1)
-    more = arith_d.andi(arith_d.cmpi(_I.ne, rest, zero), arith_d.xori(apart, true))
+    quotient = arith_d.divsi(a, b)
+    some, apart = _rest(arith_d.remsi(a, b), b)
+    more = arith_d.andi(some, arith_d.xori(apart, splat_constant(apart.type, 1)))
     return [arith_d.select(more, arith_d.addi(quotient, splat_constant(a.type, 1)), quotient)]
 
 

@@ -18,6 +18,12 @@ FUNCTION = 10   # of a function such as exp
 _COSTS = {"math.": FUNCTION, "arith.div": 5, "arith.rem": 8, "vector.gather": 8}
 
 
+def dims_of(transfer: Operation) -> list[int]:
+    """The memref's dim that each dim of the tile walks."""
+    mapped = ir.AffineMapAttr(transfer.attributes["permutation_map"]).value
+    return [ir.AffineDimExpr(e).position for e in mapped.results]
+
+
 def unit_reshape(op: Operation) -> bool:
     """Whether a shape_cast only adds or drops dims of size 1."""
     source, result = (ir.VectorType(v.type).shape for v in (op.operands[0], op.results[0]))
@@ -46,7 +52,7 @@ def written_scan(op: Operation) -> bool:
     if write is None or len(found) > 1 or write.name != "vector.transfer_write" or write.block != op.block:
         return False
     line, kind = ir.VectorType(op.results[0].type), ir.VectorType(write.operands[0].type)
-    last = ir.AffineDimExpr(ir.AffineMapAttr(write.attributes["permutation_map"]).value.results[-1]).position
+    last = dims_of(write)[-1]
     return line.shape[-1] > 1 and kind.shape[-1] == line.shape[-1] and _splat(op.operands[1]) \
         and last == ir.MemRefType(write.operands[1].type).rank - 1 \
         and _beside(write.operands[0], op) and scans_of(write.operands[0]) == {op}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Operation, Value, arith_d, ir
-from xcc.passes.shared.regions import for_loop
+from xcc._mlir import Operation, Value, arith_d, ir
+from xcc.passes.shared.regions import for_loop, one_dim
 from xcc.passes.shared.values import index, op
 from xcc.passes.tile.lowering.views import mul, value_of
 from xcc.passes.tile.nests.instances import PEELED, emit_instance
@@ -23,7 +23,7 @@ def chunked(r: Retiler, forall: Operation, chunks: int, begin: Callable[[Any], N
     total = value_of(_product(sizes))
     each = arith_d.maxsi(op("arith.ceildivui", [total.type], [total, index(chunks)]), index(1))
     loop = ir.Operation.create("scf.forall", operands=[op("arith.ceildivui", [total.type], [total, each])], regions=1,
-                               attributes=_bounds(forall))
+                               attributes=one_dim(forall, PEELED))
     (chunk,) = loop.regions[0].blocks.append(ir.IndexType.get()).arguments
     with ir.InsertionPoint(loop.regions[0].blocks[0]):
         low = arith_d.muli(chunk, each)
@@ -50,14 +50,6 @@ def _sizes(r: Retiler, forall: Operation) -> list[Value]:
     """How far the dims of `forall` go, from 0."""
     dynamic = iter(r.get(v) for v in forall.operands)
     return [next(dynamic) if n == _DYNAMIC else n for n in ir.DenseI64ArrayAttr(forall.attributes["staticUpperBound"])]
-
-
-def _bounds(forall: Operation) -> dict[str, Attribute]:
-    """The attributes of a forall over one dim, whose end is an operand."""
-    one = ir.DenseI64ArrayAttr.get
-    own = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 1, 0, 0]), "staticLowerBound": one([0]),
-           "staticUpperBound": one([_DYNAMIC]), "staticStep": one([1])}
-    return {**{name: forall.attributes[name] for name in forall.attributes if name != PEELED}, **own}
 
 
 def _product(sizes: list[Value]) -> Value:

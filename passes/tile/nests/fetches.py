@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.passes.shared.values import index, op, with_operands
 from xcc.passes.tile.lowering.views import add, value_of
-from xcc.passes.tile.nests.choice import FUNCTION, LINE, cost_of, is_lazy
+from xcc.passes.tile.nests.choice import FUNCTION, LINE, cost_of, dims_of, is_lazy
 from xcc.passes.tile.nests.kept import Coords
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def dear_pass(read: Operation) -> Operation | None:
     """The reduction in the block of `read` whose loops fetch later tiles: the first that walks as many places and waits
     for arithmetic. None where there is none, or the tile is no lines of memory."""
     kind, memref = ir.VectorType(read.results[0].type), ir.MemRefType(read.operands[0].type)
-    if not kind.rank or _dims(read)[-1] != memref.rank - 1 or kind.shape[-1] * _bytes(memref) < LINE:
+    if not kind.rank or dims_of(read)[-1] != memref.rank - 1 or kind.shape[-1] * _bytes(memref) < LINE:
         return None
     return next((o.operation for o in read.block.operations if o.operation.name == "vector.multi_reduction"
                  and _sizes(o.operation.operands[0]) == _sizes(read.results[0])
@@ -32,11 +32,6 @@ def dear_pass(read: Operation) -> Operation | None:
 def _is_dear(value: Value) -> bool:
     return not isinstance(value.owner, ir.Block) and is_lazy(value.owner.operation) \
         and cost_of(value.owner.operation) >= FUNCTION
-
-
-def _dims(read: Operation) -> list[int]:
-    """The memref's dim that each dim of the tile walks."""
-    return [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(read.attributes["permutation_map"]).value.results]
 
 
 def _sizes(value: Value) -> list[int]:
@@ -62,7 +57,7 @@ def _fetch(r: Retiler, read: Operation, reduction: Operation) -> Callable[[Coord
     memref = r.get(read.operands[0])
     rank, bytes = ir.MemRefType(memref.type).rank, _bytes(ir.MemRefType(memref.type))
     start = [_later(r, v, known) for v in list(read.operands)[1:1 + rank]]
-    walked = [d for d, n in zip(_dims(read), ir.VectorType(read.results[0].type).shape, strict=True) if n > 1]
+    walked = [d for d, n in zip(dims_of(read), ir.VectorType(read.results[0].type).shape, strict=True) if n > 1]
     large = [d for d, n in enumerate(ir.VectorType(reduction.operands[0].type).shape) if n > 1]
     how = {"isWrite": ir.BoolAttr.get(False), "isDataCache": ir.BoolAttr.get(True),
            "localityHint": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LOCALITY - cache)}

@@ -9,6 +9,7 @@ from xcc.diagnostics import CompilerBug
 from xcc.passes.shared.regions import either
 from xcc.passes.shared.values import index, is_elementwise, is_vector, op, splat, splat_constant, vec, with_operands
 from xcc.passes.tile.lowering.views import add, mul, value_of
+from xcc.passes.tile.nests.choice import dims_of
 from xcc.passes.tile.nests.kept import Coords, gathered, stepped
 from xcc.passes.tile.nests.lines import compared_line, first_lanes, run_along
 
@@ -179,7 +180,7 @@ def transfer_place(r: Retiler, source: Operation, coords: Coords, first: int) ->
     are the operands from `first` on."""
     memref = r.get(source.operands[first - 1])
     places: list[Value] = [r.get(v) for v in list(source.operands)[first:first + ir.MemRefType(memref.type).rank]]
-    dims = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(source.attributes["permutation_map"]).value.results]
+    dims = dims_of(source)
     for c, d in zip(coords, dims, strict=True):
         places[d] = value_of(add(places[d], c))
     return memref, places, dims

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.shared.combining import rmw_kind
 from xcc.passes.shared.regions import when
-from xcc.passes.shared.values import index, op
+from xcc.passes.shared.values import index, is_less, op
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import loops
 from xcc.passes.tile.nests.pieces import Pieces
@@ -16,8 +16,6 @@ from xcc.passes.tile.nests.private import Private
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
-
-_I = arith_d.CmpIPredicate
 
 
 def _loops(r: Retiler, sizes: list[int], body: Callable[[list[Any]], None]) -> None:
@@ -56,19 +54,10 @@ def _exchange(words: list[Kept], row: Value, number: Value, block: int, apart: i
     low = arith_d.addi(arith_d.muli(group, index(2 * apart)), inside)
     high = arith_d.addi(low, index(apart))
     a, b = ([w.load((row, at), 1, 0) for w in words] for at in (low, high))
-    less = None
-    for x, y in zip(reversed(a), reversed(b), strict=True):
-        below = arith_d.cmpi(_I.slt, y, x)
-        less = below if less is None else arith_d.ori(below, arith_d.andi(arith_d.cmpi(_I.eq, x, y), less))
-    down = arith_d.cmpi(_I.ne, arith_d.andi(low, index(block)), index(0))
-    if block == words[0].shape[1]:
-        swap = less
-    else:
-        more = None
-        for x, y in zip(reversed(a), reversed(b), strict=True):
-            above = arith_d.cmpi(_I.slt, x, y)
-            more = above if more is None else arith_d.ori(above, arith_d.andi(arith_d.cmpi(_I.eq, x, y), more))
-        swap = arith_d.select(down, more, less)
+    swap = is_less(b, a)
+    if block < words[0].shape[1]:
+        down = arith_d.cmpi(arith_d.CmpIPredicate.ne, arith_d.andi(low, index(block)), index(0))
+        swap = arith_d.select(down, is_less(a, b), swap)
     for w, x, y in zip(words, a, b, strict=True):
         w.store(arith_d.select(swap, y, x), (row, low), 1)
         w.store(arith_d.select(swap, x, y), (row, high), 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Attribute, Operation, Type, Value, arith_d, ir, scf_d
 from xcc.passes.shared.values import index, op, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
-from xcc.passes.tile.nests.choice import scans_of, written_scan
+from xcc.passes.tile.nests.choice import dims_of, scans_of, written_scan
 from xcc.passes.tile.nests.kept import Coords, stepped
 from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
 from xcc.passes.tile.nests.scans import scan_nest
@@ -26,18 +26,13 @@ def may_stream(source: Operation) -> bool:
     if source.name != "vector.transfer_write":
         return False
     kind, memref = ir.VectorType(source.operands[0].type), ir.MemRefType(source.operands[1].type)
-    dims = _dims(source)
+    dims = dims_of(source)
     size = next((n for n, d in zip(kind.shape, dims, strict=True) if d == memref.rank - 1), 0)
     return bool(size * _bytes(memref) >= 2 * LINE and _bytes(memref) >= 2)
 
 
 def _bytes(memref: Type) -> int:
     return int(memref.element_type.width) // 8
-
-
-def _dims(source: Operation) -> list[int]:
-    """The memref's dim that each dim of the tile walks."""
-    return [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(source.attributes["permutation_map"]).value.results]
 
 
 def _write(r: Retiler, source: Operation) -> None:
@@ -56,7 +51,7 @@ def _nest(r: Retiler, source: Operation, how: dict[str, Attribute]) -> None:
     """The loops around the stores; those of whole vectors have the attributes `how`."""
     value = source.operands[0]
     shape = ir.VectorType(value.type).shape
-    dims = _dims(source)
+    dims = dims_of(source)
     rank = ir.MemRefType(source.operands[1].type).rank
     along = next((i for i, d in enumerate(dims) if d == rank - 1 and shape[i] > 1), -1)
     order = sorted(range(len(dims)), key=lambda i: dims[i])
@@ -109,7 +104,7 @@ def _streams(r: Retiler, source: Operation) -> Value:
         at = add(at, mul(p, s))
     base = op("memref.extract_aligned_pointer_as_index", [ir.IndexType.get()], [memref])
     bits = arith_d.addi(base, value_of(mul(at, _bytes(kind))))
-    for d in _dims(source):
+    for d in dims_of(source):
         if d < kind.rank - 1:
             bits = arith_d.ori(bits, value_of(mul(strides[d], _bytes(kind))))
     aligned = arith_d.cmpi(_I.eq, arith_d.andi(bits, index(LINE - 1)), index(0))

@@ -71,7 +71,7 @@ class _Fuser:
         merged = self.rules.merge(p, c)
         if isinstance(merged, Estimated):
             merged = self._with_producers(p, c) or merged
-        if isinstance(merged, str) or reaches(self.graph, self.group_of, p, c):
+        if isinstance(merged, str) or reaches(self.group_of, p, c):
             return False
         self.group_of.update(dict.fromkeys(merged.indices, merged))
         return True
@@ -174,7 +174,7 @@ class _Fuser:
 
     def _needs_other(self, p: FusionGroup, c: FusionGroup) -> bool:
         """Whether `c` needs a result of `p`."""
-        return any(u.index in c.indices for n in p.nodes for u in n.users) or reaches(self.graph, self.group_of, p, c)
+        return any(u.index in c.indices for n in p.nodes for u in n.users) or reaches(self.group_of, p, c)
 
     def _producers_of(self, g: FusionGroup) -> list[FusionGroup]:
         """The groups that `g` reads."""

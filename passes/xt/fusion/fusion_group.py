@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xcc.dialects import xt
-from xcc.passes.xt.graph.op_graph import Graph, Node, dims_without_ones
+from xcc.passes.xt.graph.op_graph import Node, dims_without_ones
 from xcc.symbolic import Dim
 
 PLACES = 64
@@ -133,7 +133,7 @@ def joined(p: FusionGroup, c: FusionGroup, aligned: dict[int, str], like: Fusion
     return FusionGroup(nodes, like.kind, like.domain, aligned, like.rows, like.axes, like.trailing)
 
 
-def reaches(graph: Graph, group_of: dict[int, FusionGroup], p: FusionGroup, c: FusionGroup) -> bool:
+def reaches(group_of: dict[int, FusionGroup], p: FusionGroup, c: FusionGroup) -> bool:
     """Whether something outside both depends on `p` and feeds `c`: merging would make a cycle."""
     last = max(c.indices)
     inside = p.indices | c.indices
