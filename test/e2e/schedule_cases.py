@@ -172,8 +172,6 @@ CASES: tuple[Case, ...] = (
     attention("attention bf16 d128", (4, 16, 16, 1024, 1024, 128), (1, 1, 1, 20, 37, 128), "bf16"),
     attention("attention f16 d256", (1, 8, 8, 1024, 1024, 256), (1, 1, 1, 16, 20, 256)),
     attention("attention f16 grouped heads", (4, 32, 8, 512, 512, 64), (1, 4, 2, 20, 20, 32), causal=True),
-    attention("attention f16 d80, few tiles", (2, 8, 8, 512, 512, 80), (1, 1, 1, 33, 47, 80)),
-    attention("attention f64 d256", (2, 8, 8, 128, 128, 256), (1, 1, 1, 5, 9, 256), "f64"),
     attention("attention f32 d64", (4, 16, 16, 512, 512, 64), (1, 1, 1, 33, 33, 64), "f32"),
     attention("attention f32 d128 causal", (1, 16, 16, 512, 512, 128), (1, 1, 1, 20, 20, 128), "f32", True),
     attention("decode f16 d128", (64, 32, 32, 1, 4096, 128), (2, 2, 2, 1, 70, 128)),
@@ -215,6 +213,8 @@ CASES: tuple[Case, ...] = (
     attention("attention f16 d96, added mask", (2, 16, 16, 333, 333, 96), (1, 2, 2, 19, 37, 96), mask="f16"),
     attention("attention bf16 d160, boolean mask", (2, 16, 4, 333, 333, 160), (1, 2, 1, 19, 37, 160), "bf16",
               mask="i1"),
+    attention("attention f64 d256", (2, 8, 8, 128, 128, 256), (1, 1, 1, 5, 9, 256), "f64"),
+    attention("attention f16 d80, few tiles", (2, 8, 8, 512, 512, 80), (1, 1, 1, 33, 47, 80)),
 )
 
 
