@@ -1,14 +1,13 @@
-"""Stores of rows of 16-bit elements that begin at any element: in words of two, of which those of odd rows are of two
-lanes.
+"""Stores of rows of 16-bit elements that begin anywhere: in words that take elements of two lanes.
 
-    lane            0         1         2    ...    31
-    holds          0 1       2 3       4 5        62 63
-    row 0         [0 1]     [2 3]     [4 5]      [62 63]        a word of each lane
-    row 1        0 [1 2]     [3 4]     [5 6]          63        a word with the next lane's first; ends alone
+    lane                0                 1                2            3
+    holds            0 1 2 3           4 5 6 7         8 9 10 11   12 13 14 15
+    row 0           [0 1 2 3]         [4 5 6 7]       [8 9 10 11] [12 13 14 15]     a word of each lane
+    row 1             0 1 2         [3 4 5 6]        [7 8 9 10] [11 12 13 14]  15   a word with what the lane before has
 
-In an odd number of columns each other row begins between two words. Element by element each lane writes half of a word,
-and each sector of memory is written twice. Where rows that a register belongs to are known to be even or odd, lanes of
-odd ones take the first element of the next lane. What a mask leaves of a word is stored alone.
+A word is as long as what a thread holds of neighbours, 16 bytes at most. Where rows are no multiple of it, a row begins
+`shift` elements behind a word, in each row others, which threads read off their addresses. Element by element each
+sector of memory would be written several times. What is left at the ends of a tile's rows, or by a mask, is stored alone.
 """
 
 from __future__ import annotations
@@ -17,9 +16,8 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Operation, Value, arith_d, ir, maker, memref_d, vector_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, maker, memref_d, vector_d
 from xcc.passes.gpu.exchange.lane_exchange import emit_shuffle
-from xcc.passes.gpu.index.index_values import divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import (
     from_registers,
@@ -35,7 +33,7 @@ from xcc.passes.shared.values import index, vec
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-HALF = 2        # bytes of half a word
+BYTES, WORD = 2, 4      # of an element and of a register
 
 
 def write(k: KernelBuilder, op: Operation) -> None:
@@ -43,7 +41,7 @@ def write(k: KernelBuilder, op: Operation) -> None:
     value = op.operands[0]
     layout = k.layout(value)
     access = Access(op, k.chip.vector_bytes)
-    transfer = (OddRows if OddRows.fits(op, access, layout) else Transfer)(k, op, access, layout)
+    transfer = (ShiftedRows if ShiftedRows.fits(op, access, layout) else Transfer)(k, op, access, layout)
 
     def store() -> None:
         for batch in k.pieces.batches(op, value, transfer.groups):
@@ -55,74 +53,123 @@ def write(k: KernelBuilder, op: Operation) -> None:
     guarded(k.code.first_copy(layout), store)
 
 
-class OddRows(Transfer):
-    """The stores of one thread for a transfer_write whose rows lanes have side by side, two elements each."""
+class ShiftedRows(Transfer):
+    """The stores of one thread for a transfer_write whose rows begin within words of `run` elements.
+
+    Registers come by rising columns: those of `held` are of the columns before.
+    """
 
     def __init__(self, k: KernelBuilder, op: Operation, access: Access, layout: Layout) -> None:
         super().__init__(k, op, access, layout)
-        self.dim, self.view_of = _along(access), None
-        self.width, self.uniform = 2, False
-        self.groups = register_groups(layout.registers, [layout.basis("register").index(_unit(layout, self.dim))])
+        self.run, self.lanes = access.shifted(layout)
+        self.dim = access.along
+        self.groups = sorted(register_groups(layout.registers, layout.contiguous(self.run, self.dim)[1]),
+                             key=self._column)
+        self.columns = set(map(self._column, self.groups))
         mask = maker(op.operands[len(op.operands) - 1], "vector.create_mask") if self.mask is not None else None
         self.limit = None if mask is None else k.get(mask.operands[len(mask.operands) - 1])
-        self.odd = {g[0]: sum(_offset(access, layout.at(register=g[0]))) % 2 == 1 for g in self.groups}
-        self.view_of, self.memref = self.memref, self.view()
+        self.memref, self.first = self.view(self.run)
+        self.lane = arith_d.index_cast(_i32(), k.code.lane)
+        self.place = arith_d.andi(self.lane, _number(self.lanes - 1))       # along the row
+        self.held: dict[tuple[int, ...], list[Value]] = {}      # the words of what is stored already, by position
+
+    def _column(self, group: list[int]) -> int:
+        return self.layout.at(register=group[0])[self.dim]
 
     @staticmethod
     def fits(op: Operation, access: Access, layout: Layout) -> bool:
-        """Whether lanes lie along rows that may begin in the middle of a word, each register's at a known place."""
-        dim = _along(access)
-        if access.bytes != HALF or access.aligned != 1 or dim < 0 or any(n < 0 for n in access.sizes[1:]):
-            return False
-        if list(op.attributes["operandSegmentSizes"])[-1] \
-                and maker(op.operands[len(op.operands) - 1], "vector.create_mask") is None:
-            return False
-        unit = _unit(layout, dim)
-        lanes = [tuple(c * 2 << n for c in unit) for n in range(len(layout.basis("lane")))]
-        strides = [prod(access.sizes[d + 1:]) for d in range(len(access.sizes))]
-        return unit in layout.basis("register") and list(layout.basis("lane")) == lanes \
-            and not any(sum(_offset(access, v)) % 2 for v in layout.basis("warp")) and not layout.copies("warp") \
-            and all(divisor(i) * stride % 2 == 0 for i, stride in zip(access.indices, strides, strict=True)) \
-            and ir.MemRefType(access.memref.type).layout == ir.AffineMapAttr.get(
-                ir.AffineMap.get_identity(len(access.sizes)))
-
-    def indices(self, register: int) -> list[Value]:
-        """In the view of what lies behind the thread's first element, once there is one."""
-        if self.view_of is None:
-            return super().indices(register)
-        return [index(sum(_offset(self.access, self.layout.at(register=register))))]
+        """Whether lanes lie along rows that may begin within words."""
+        masked = list(op.attributes["operandSegmentSizes"])[-1]
+        return access.shifted(layout)[0] > access.aligned and not layout.copies("lane") and not layout.copies("warp") \
+            and (not masked or maker(op.operands[len(op.operands) - 1], "vector.create_mask") is not None)
 
     def store(self, group: list[int], piece: Value) -> None:
-        if not self.odd[group[0]]:
-            super().store(group, piece)
+        position = list(self.layout.at(register=group[0]))
+        column, step = position[self.dim], self.run * self.lanes
+        offset = sum(_offset(self.access, tuple(position)))
+        words = _words(piece)
+        self.held[tuple(position)] = words
+        position[self.dim] = column - step
+        before = self.held.get(tuple(position))
+        place = arith_d.addi(self.first, index(offset))
+        inside = arith_d.andi(arith_d.addi(self.first, index(offset % self.run)), index(self.run - 1))
+        at, shift = arith_d.subi(place, inside), arith_d.index_cast(_i32(), inside)
+        joined = self._joined(words, before, shift)
+        left = None if self.limit is None else \
+            arith_d.subi(self.limit, self.k.code.coordinate(self.layout, group[0], self.dim))
+        kept_row = None if self.mask is None else self.mask[group[0]]
+        whole, follows = (self._whole(n, shift, left, neighbour) for n, neighbour in (
+            (0, before is not None), (1, column + step in self.columns)))
+        guarded(_both(whole, kept_row), lambda: vector_d.store(joined, self.memref, [at], alignment=self.run * BYTES))
+        if whole is None and follows is None:
             return
-        k, i32 = self.k, ir.IntegerType.get_signless(32)
-        first, second = registers_of(piece)
-        own = vector_d.extract(vector_d.bitcast(vec(1, i32), piece), [], [0])
-        lane = arith_d.index_cast(i32, arith_d.andi(arith_d.addi(k.code.lane, index(1)), index(k.chip.warp - 1)))
-        other = vector_d.bitcast(piece.type, from_registers([emit_shuffle(k.chip.warp, own, None, lane)]))
-        whole = arith_d.cmpi(arith_d.CmpIPredicate.ne, k.code.lane, index(k.chip.warp - 1))
-        begins = arith_d.cmpi(arith_d.CmpIPredicate.eq, k.code.lane, index(0))
-        alone = arith_d.cmpi(arith_d.CmpIPredicate.eq, k.code.lane, index(k.chip.warp - 1))
-        if self.mask is not None:
-            behind = arith_d.addi(k.code.coordinate(self.layout, group[1], self.dim), index(1))
-            both = arith_d.andi(self.mask[group[1]], arith_d.cmpi(arith_d.CmpIPredicate.slt, behind, self.limit))
-            whole = arith_d.andi(whole, both)
-            alone = arith_d.andi(self.mask[group[1]], arith_d.xori(whole, arith_d.constant(whole.type, 1)))
-            begins = arith_d.andi(begins, self.mask[group[0]])
-        word = from_registers([second, registers_of(other)[0]])
-        guarded(whole, lambda: vector_d.store(word, self.memref, self.indices(group[1]), alignment=2 * HALF))
-        for test, register, element in ((begins, group[0], first), (alone, group[1], second)):
-            guarded(test, partial(memref_d.store, element, self.memref, self.indices(register)))
+        true = arith_d.constant(ir.IntegerType.get_signless(1), 1)
+        kept = [true if test is None else test for test in (whole, follows)]
+        some = arith_d.xori(arith_d.andi(*kept), true)
+
+        def alone() -> None:
+            for n, element in enumerate(registers_of(piece)):
+                own = arith_d.cmpi(arith_d.CmpIPredicate.sle, shift, _number(self.run - 1 - n))
+                missing = arith_d.xori(arith_d.select(own, *kept), true)
+                here = None if left is None else arith_d.cmpi(arith_d.CmpIPredicate.slt, index(n), left)
+                guarded(_both(missing, here), partial(memref_d.store, element, self.memref,
+                                                      [arith_d.addi(place, index(n))]))
+
+        guarded(_both(some, kept_row), alone)
+
+    def _whole(self, ahead: int, shift: Value, left: Value | None, neighbour: bool) -> Value | None:
+        """Whether the word that ends in what a thread has, or that `ahead` of it, is whole in the tile and in what the
+        mask leaves; None where it always is. neighbour: the lane at that end has one, in another register."""
+        test = None
+        if not neighbour:
+            end = arith_d.cmpi(arith_d.CmpIPredicate.ne, self.place, _number(self.lanes - 1 if ahead else 0))
+            test = end if ahead else arith_d.ori(end, arith_d.cmpi(arith_d.CmpIPredicate.eq, shift, _number(0)))
+        if left is None:
+            return test
+        needed = arith_d.subi(index((1 + ahead) * self.run), arith_d.index_cast(ir.IndexType.get(), shift))
+        return _both(test, arith_d.cmpi(arith_d.CmpIPredicate.sle, needed, left))
+
+    def _joined(self, words: list[Value], before: list[Value] | None, shift: Value) -> Value:
+        """The last `shift` elements of the lane before, for the first lane of the last one's register before, then the
+        thread's own."""
+        sent = words
+        if before is not None:
+            last = arith_d.cmpi(arith_d.CmpIPredicate.eq, self.place, _number(self.lanes - 1))
+            sent = [arith_d.select(last, b, w) for b, w in zip(before, words, strict=True)]
+        ring = arith_d.andi(arith_d.subi(self.place, _number(1)), _number(self.lanes - 1))
+        source = arith_d.addi(arith_d.subi(self.lane, self.place), ring)
+        line = [*(emit_shuffle(self.k.chip.warp, w, None, source) for w in sent), *words]
+        for bit in reversed(range(1, (self.run - 1).bit_length())):
+            if 1 << bit >= self.access.aligned:
+                moved = _is_set(shift, bit)
+                apart = 1 << bit - 1
+                line = [*line[:apart], *(arith_d.select(moved, a, b) for a, b in zip(line, line[apart:], strict=False))]
+        if self.access.aligned == 1:
+            odd, half = _is_set(shift, 0), _number(16)
+            line = [*line[:1], *(arith_d.select(odd, arith_d.ori(arith_d.shli(b, half), arith_d.shrui(a, half)), b)
+                                 for a, b in zip(line, line[1:], strict=False))]
+        line = line[len(words):]
+        return vector_d.bitcast(vec(self.run, self.access.element), from_registers(line))
 
 
-def _along(access: Access) -> int:
-    """The vector dim along rows; -1 where there is none."""
-    return next((i for i, d in enumerate(access.dims) if d == len(access.sizes) - 1), -1)
+def _words(piece: Value) -> list[Value]:
+    return registers_of(vector_d.bitcast(vec(ir.VectorType(piece.type).shape[0] * BYTES // WORD, _i32()), piece))
 
 
-def _unit(layout: Layout, dim: int) -> tuple[int, ...]:
-    return tuple(int(d == dim) for d in range(len(layout.shape)))
+def _i32() -> Type:
+    return ir.IntegerType.get_signless(32)
+
+
+def _number(n: int) -> Value:
+    return arith_d.constant(_i32(), n)
+
+
+def _is_set(value: Value, bit: int) -> Value:
+    return arith_d.cmpi(arith_d.CmpIPredicate.ne, arith_d.andi(value, _number(1 << bit)), _number(0))
+
+
+def _both(a: Value | None, b: Value | None) -> Value | None:
+    return b if a is None else a if b is None else arith_d.andi(a, b)
 
 
 def _offset(access: Access, position: tuple[int, ...]) -> list[int]:
