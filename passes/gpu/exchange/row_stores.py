@@ -7,7 +7,7 @@
 
 A word is as long as what a thread holds of neighbours, 16 bytes at most. Where rows are no multiple of it, a row begins
 `shift` elements behind a word, in each row others, which threads read off their addresses. Element by element each
-sector of memory would be written several times. What is left at the ends of a tile's rows, or by a mask, is stored alone.
+sector of memory would be written several times. What is left at the ends of a tile's rows, or by a mask, goes alone.
 """
 
 from __future__ import annotations
