@@ -33,7 +33,8 @@ from xcc.passes.shared.values import index, vec
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-BYTES, WORD = 2, 4      # of an element and of a register
+BYTES, WORD, SECTOR = 2, 4, 32     # of an element, a register, and what memory is written by
+SGE = arith_d.CmpIPredicate.sge
 
 
 def write(k: KernelBuilder, op: Operation) -> None:
@@ -67,11 +68,19 @@ class ShiftedRows(Transfer):
                              key=self._column)
         self.columns = set(map(self._column, self.groups))
         mask = maker(op.operands[len(op.operands) - 1], "vector.create_mask") if self.mask is not None else None
-        self.limit = None if mask is None else k.get(mask.operands[len(mask.operands) - 1])
-        self.memref, self.first = self.view(self.run)
+        kept = sorted((d, i) for i, d in enumerate(access.dims) if d >= 0)
+        self.limits = [] if mask is None else [(i, k.get(v)) for (_, i), v in zip(kept, mask.operands, strict=True)]
+        self.unit = min(SECTOR // BYTES, self.run * self.lanes)
         self.lane = arith_d.index_cast(_i32(), k.code.lane)
         self.place = arith_d.andi(self.lane, _number(self.lanes - 1))       # along the row
+        self.memref = self.view(self._shift)
         self.held: dict[tuple[int, ...], list[Value]] = {}      # the words of what is stored already, by position
+
+    def _shift(self, first: Value) -> Value:
+        """Elements from where a word begins to that where the row of the thread's first element does."""
+        along = arith_d.muli(arith_d.andi(self.k.code.lane, index(self.lanes - 1)), index(self.run))
+        self.first = arith_d.andi(arith_d.subi(first, along), index(self.unit - 1))
+        return self.first
 
     def _column(self, group: list[int]) -> int:
         return self.layout.at(register=group[0])[self.dim]
@@ -92,64 +101,82 @@ class ShiftedRows(Transfer):
         position[self.dim] = column - step
         before = self.held.get(tuple(position))
         place = arith_d.addi(self.first, index(offset))
-        inside = arith_d.andi(arith_d.addi(self.first, index(offset % self.run)), index(self.run - 1))
+        inside = arith_d.andi(arith_d.addi(self.first, index(offset % self.unit)), index(self.unit - 1))
         at, shift = arith_d.subi(place, inside), arith_d.index_cast(_i32(), inside)
-        joined = self._joined(words, before, shift)
-        left = None if self.limit is None else \
-            arith_d.subi(self.limit, self.k.code.coordinate(self.layout, group[0], self.dim))
-        kept_row = None if self.mask is None else self.mask[group[0]]
-        whole, follows = (self._whole(n, shift, left, neighbour) for n, neighbour in (
-            (0, before is not None), (1, column + step in self.columns)))
-        guarded(_both(whole, kept_row), lambda: vector_d.store(joined, self.memref, [at], alignment=self.run * BYTES))
-        if whole is None and follows is None:
-            return
-        true = arith_d.constant(ir.IntegerType.get_signless(1), 1)
-        kept = [true if test is None else test for test in (whole, follows)]
-        some = arith_d.xori(arith_d.andi(*kept), true)
+        ahead = arith_d.shrui(shift, _number(self.run.bit_length() - 1))      # lanes to that of which the word is
+        moved = arith_d.andi(shift, _number(self.run - 1))
+        joined = self._joined(words, before, ahead, moved)
+        left, row = self._left(group[0])
+        last = column + step not in self.columns
+        begun, own = (None if before is not None else
+                      arith_d.cmpi(SGE, arith_d.muli(self.place, _number(self.run)), n) for n in (shift, moved))
+        whole = _both(_both(begun, _reaches(left, self.run, shift)), row)
+        guarded(whole, lambda: vector_d.store(joined, self.memref, [at], alignment=self.run * BYTES))
+        beyond = [arith_d.cmpi(SGE, _number(self.lanes - 1 - n), arith_d.addi(self.place, ahead)) if last else None
+                  for n in (0, 1)]
+        stored = [_both(_both(own, beyond[0]), _reaches(left, self.run, moved)),
+                  _both(beyond[1], _reaches(left, 2 * self.run, moved))]
+        if any(t is not None for t in stored):
+            self._store_alone(group, piece, place, [_true() if t is None else t for t in stored], moved, left, row)
 
+    def _left(self, register: int) -> tuple[Value | None, Value | None]:
+        """Elements that the mask leaves from that of `register` on in its row, and whether it leaves any of the row."""
+        left = row = None
+        for dim, limit in self.limits:
+            behind = arith_d.subi(arith_d.minsi(limit, index(self.layout.shape[dim])),
+                                  self.k.code.coordinate(self.layout, register, dim))
+            if dim == self.dim:
+                left = arith_d.index_cast(_i32(), behind)
+            else:
+                row = _both(row, arith_d.cmpi(SGE, behind, index(1)))
+        return left, row
+
+    def _store_alone(self, group: list[int], piece: Value, place: Value, stored: list[Value], moved: Value,
+                     left: Value | None, row: Value | None) -> None:
+        """Elements of `piece` whose word is not `stored`, the one that begins them or the next, of the last `moved`."""
         def alone() -> None:
             for n, element in enumerate(registers_of(piece)):
-                own = arith_d.cmpi(arith_d.CmpIPredicate.sle, shift, _number(self.run - 1 - n))
-                missing = arith_d.xori(arith_d.select(own, *kept), true)
-                here = None if left is None else arith_d.cmpi(arith_d.CmpIPredicate.slt, index(n), left)
-                guarded(_both(missing, here), partial(memref_d.store, element, self.memref,
-                                                      [arith_d.addi(place, index(n))]))
+                own = arith_d.cmpi(SGE, _number(self.run - 1 - n), moved)
+                missing = arith_d.xori(arith_d.select(own, *stored), _true())
+                guarded(_both(missing, _reaches(left, n + 1, None)),
+                        partial(memref_d.store, element, self.memref, [arith_d.addi(place, index(n))]))
 
-        guarded(_both(some, kept_row), alone)
+        guarded(_both(arith_d.xori(arith_d.andi(*stored), _true()), row), alone)
 
-    def _whole(self, ahead: int, shift: Value, left: Value | None, neighbour: bool) -> Value | None:
-        """Whether the word that ends in what a thread has, or that `ahead` of it, is whole in the tile and in what the
-        mask leaves; None where it always is. neighbour: the lane at that end has one, in another register."""
-        test = None
-        if not neighbour:
-            end = arith_d.cmpi(arith_d.CmpIPredicate.ne, self.place, _number(self.lanes - 1 if ahead else 0))
-            test = end if ahead else arith_d.ori(end, arith_d.cmpi(arith_d.CmpIPredicate.eq, shift, _number(0)))
-        if left is None:
-            return test
-        needed = arith_d.subi(index((1 + ahead) * self.run), arith_d.index_cast(ir.IndexType.get(), shift))
-        return _both(test, arith_d.cmpi(arith_d.CmpIPredicate.sle, needed, left))
-
-    def _joined(self, words: list[Value], before: list[Value] | None, shift: Value) -> Value:
-        """The last `shift` elements of the lane before, for the first lane of the last one's register before, then the
-        thread's own."""
-        sent = words
-        if before is not None:
-            last = arith_d.cmpi(arith_d.CmpIPredicate.eq, self.place, _number(self.lanes - 1))
-            sent = [arith_d.select(last, b, w) for b, w in zip(before, words, strict=True)]
-        ring = arith_d.andi(arith_d.subi(self.place, _number(1)), _number(self.lanes - 1))
-        source = arith_d.addi(arith_d.subi(self.lane, self.place), ring)
-        line = [*(emit_shuffle(self.k.chip.warp, w, None, source) for w in sent), *words]
+    def _joined(self, words: list[Value], before: list[Value] | None, ahead: Value, moved: Value) -> Value:
+        """The last `moved` elements of the lane ahead + 1 before, then those of the lane `ahead` before. Lanes at the
+        end send what their register before holds to those at the beginning."""
+        line = [] if self.unit > self.run else list(words)
+        for n in (0, 1) if self.unit > self.run else (1,):
+            by = arith_d.addi(ahead, _number(n))
+            sent = words
+            if before is not None:
+                turns = arith_d.cmpi(SGE, arith_d.addi(self.place, by), _number(self.lanes))
+                sent = [arith_d.select(turns, b, w) for b, w in zip(before, words, strict=True)]
+            ring = arith_d.andi(arith_d.subi(self.place, by), _number(self.lanes - 1))
+            source = arith_d.addi(arith_d.subi(self.lane, self.place), ring)
+            line = [*(emit_shuffle(self.k.chip.warp, w, None, source) for w in sent), *line]
         for bit in reversed(range(1, (self.run - 1).bit_length())):
             if 1 << bit >= self.access.aligned:
-                moved = _is_set(shift, bit)
-                apart = 1 << bit - 1
-                line = [*line[:apart], *(arith_d.select(moved, a, b) for a, b in zip(line, line[apart:], strict=False))]
+                test, apart = _is_set(moved, bit), 1 << bit - 1
+                line = [*line[:apart], *(arith_d.select(test, a, b) for a, b in zip(line, line[apart:], strict=False))]
         if self.access.aligned == 1:
-            odd, half = _is_set(shift, 0), _number(16)
+            odd, half = _is_set(moved, 0), _number(16)
             line = [*line[:1], *(arith_d.select(odd, arith_d.ori(arith_d.shli(b, half), arith_d.shrui(a, half)), b)
                                  for a, b in zip(line, line[1:], strict=False))]
-        line = line[len(words):]
-        return vector_d.bitcast(vec(self.run, self.access.element), from_registers(line))
+        return vector_d.bitcast(vec(self.run, self.access.element), from_registers(line[len(words):]))
+
+
+def _reaches(left: Value | None, elements: int, but: Value | None) -> Value | None:
+    """Whether `elements`, without the first `but`, are `left`; None where nothing limits them."""
+    if left is None:
+        return None
+    needed = _number(elements)
+    return arith_d.cmpi(SGE, left, needed if but is None else arith_d.subi(needed, but))
+
+
+def _true() -> Value:
+    return arith_d.constant(ir.IntegerType.get_signless(1), 1)
 
 
 def _words(piece: Value) -> list[Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,7 @@ class Transfer:
             apart = [self.distance(g[0]) for g in self.groups]
             if None in apart:
                 return [(g, self.memref, self.indices(g[0]), t) for g, t in zip(self.groups, tests, strict=True)]
-            view, _ = self.view()
+            view = self.view()
             return [(g, view, [index(n or 0)], t) for g, n, t in zip(self.groups, apart, tests, strict=True)]
 
         copy_async(self.k, parts, (buffer, offsets, start), self.width, self.access.bytes, test)
@@ -99,25 +100,25 @@ class Transfer:
         return total if ir.MemRefType(self.memref.type).layout == ir.AffineMapAttr.get(
             ir.AffineMap.get_identity(len(sizes))) else None
 
-    def view(self, word: int = 1) -> tuple[Value, Value]:
-        """The memory from the element in the first register on, in one dim: a thread's accesses differ by constants. It
-        begins with a whole word of `word` elements, a power of two: that element's place there."""
+    def view(self, back: Callable[[Value], Value] | None = None) -> Value:
+        """The memory from the element in the first register on, in one dim: a thread's accesses differ by constants.
+
+        back: how many elements ahead of that one it begins, by its place.
+        """
         sizes = [memref_d.dim(self.memref, index(d)) if n < 0 else index(n) for d, n in enumerate(self.access.sizes)]
         at, count = index(0), index(1)
         for i, n in zip(self.indices(0), sizes, strict=True):
             at, count = arith_d.addi(arith_d.muli(at, n), i), arith_d.muli(count, n)
-        inside = arith_d.andi(at, index(word - 1))
-        at = arith_d.subi(at, inside)
+        at = at if back is None else arith_d.subi(at, back(at))
         unknown = ir.ShapedType.get_dynamic_stride_or_offset()
         kind = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.MemRefType(self.memref.type).element_type,
                                  layout=ir.StridedLayoutAttr.get(unknown, [1]))
-        seen = ir.Operation.create("memref.reinterpret_cast", results=[kind], operands=[self.memref, at, count],
+        return ir.Operation.create("memref.reinterpret_cast", results=[kind], operands=[self.memref, at, count],
                                    attributes={
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, 0]),
             "static_offsets": ir.DenseI64ArrayAttr.get([unknown]),
             "static_sizes": ir.DenseI64ArrayAttr.get([ir.ShapedType.get_dynamic_size()]),
             "static_strides": ir.DenseI64ArrayAttr.get([1])}).results[0]
-        return seen, inside
 
     def indices(self, register: int) -> list[Value]:
         out = list(self.base)
