@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Union
+from typing import Any, Union
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from xcc._mlir import Operation, Value
 from xcc.dialects.xt.op import attrs_of
 from xcc.dialects.xt.types import TensorType
 from xcc.dim_expr import collapse
-from xcc.passes.xt.graph.match import MOST_ELEMENTS, dims_of, dtype_of
+from xcc.passes.xt.graph.match import array_of, dims_of, dtype_of
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.symbolic import Dim, Expr, floordiv, sym
 from xcc.weights import WeightStore
@@ -88,7 +88,7 @@ class Places:
         if name == "iota":
             return place[a.axis]
         if name == "dim":
-            return a.value[0]           # type: ignore[no-any-return]
+            return a.value[0]
         if name == "concatenate":
             return self._joined(op, place)
         if name == "gather":
@@ -107,7 +107,7 @@ class Places:
         x, y = given
         if name == "and" and dtype_of(op.results[0]) == "i1":
             return y if x == 1 else x if y in (1, x) else 0 if 0 in (x, y) else None
-        if not isinstance(x, Dim) or not isinstance(y, Dim) or dtype_of(op.operands[0]) not in KINDS[1:]:
+        if not isinstance(x, int | Expr) or not isinstance(y, int | Expr) or dtype_of(op.operands[0]) not in KINDS[1:]:
             return None
         if name == "compare":
             return _compared(x - y, attrs_of(op).direction)
@@ -115,17 +115,18 @@ class Places:
 
     def _stored(self, op: Operation, value: Value, place: Place) -> Element:
         kind = TensorType.of(value)
-        if not kind.static or kind.dtype not in KINDS[:3] or symbolic.evaluate(symbolic.product(kind.shape), {}) \
-                not in range(1, MOST_ELEMENTS):
+        if kind.dtype not in KINDS[:3] or 0 in kind.shape:
             return None
-        a = attrs_of(op)
-        if name_of(op) == "weight" and (self.weights is None or a.name not in self.weights):
+        held = array_of(value, self.weights)
+        if held is None:
             return None
-        table = np.asarray(a.value if name_of(op) == "constant" else self.weights[a.name]).astype(np.int64)
+        table = np.asarray(held).astype(np.int64)
         first = int(table.flat[0])
         steps = [int(table[tuple(int(e == d) for e in range(table.ndim))]) - first if n > 1 else 0
                  for d, n in enumerate(table.shape)]
-        line = sum((s * i for s, i in zip(steps, np.indices(table.shape, sparse=True), strict=True)), np.int64(first))
+        line: Any = first
+        for d, step in enumerate(steps):
+            line = line + step * np.arange(table.shape[d]).reshape(-1, *[1] * (table.ndim - 1 - d))
         return first + sum((p * s for p, s in zip(place, steps, strict=True)), 0) if np.all(table == line) else None
 
     def _joined(self, op: Operation, place: Place) -> Element:
@@ -136,7 +137,7 @@ class Places:
         for v, size, start in zip(op.operands, sizes, accumulate(sizes, initial=0), strict=False):
             found.append((start, self.at(v, (*place[:axis], 0 if size == 1 else along - start, *place[axis + 1:]))))
         whole = next((e for (_, e), n in zip(found, sizes, strict=True) if n != 1), None)
-        if not isinstance(whole, Dim):
+        if not isinstance(whole, int | Expr):
             return None
         name = str(symbolic.bare_symbol(along))
         same = all(e == (symbolic.substitute(whole, {name: start}) if n == 1 else whole)
@@ -147,7 +148,7 @@ class Places:
         a, (x, indices) = attrs_of(op), op.operands
         behind = a.axis + len(dims_of(indices)) - a.batch_dims
         chosen = self.at(indices, (*place[:a.batch_dims], *place[a.axis:behind]))
-        if not isinstance(chosen, Dim) or not self._lies_in(chosen, dims_of(x)[a.axis]):
+        if not isinstance(chosen, int | Expr) or not self._lies_in(chosen, dims_of(x)[a.axis]):
             return None
         return self.at(x, (*place[:a.axis], chosen, *place[behind:]))
 
@@ -190,7 +191,7 @@ def aligned(value: Value, place: Place) -> Place:
 def _converted(x: Element, dtype: str) -> Element:
     if dtype == "i1":
         return int(x != 0) if isinstance(x, int) else x if isinstance(x, AtMost) else None
-    return x if dtype in KINDS and isinstance(x, Dim) else None
+    return x if dtype in KINDS and isinstance(x, int | Expr) else None
 
 
 def _compared(apart: Dim, direction: str) -> Element:
