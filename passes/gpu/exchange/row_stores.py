@@ -6,8 +6,9 @@
     row 1             0 1 2         [3 4 5 6]        [7 8 9 10] [11 12 13 14]  15   a word with what the lane before has
 
 A word is as long as what a thread holds of neighbours, 16 bytes at most. Where rows are no multiple of it, a row begins
-`shift` elements behind a word, in each row others, which threads read off their addresses. Element by element each
-sector of memory would be written several times. What is left at the ends of a tile's rows, or by a mask, goes alone.
+`shift` elements behind a word, in each row others, which threads read off their addresses. Words of neighbouring lanes
+begin with a sector of memory, so that none is written in parts: a word's elements then come from lanes further ahead.
+What is left at the ends of a tile's rows, or by a mask, goes alone.
 """
 
 from __future__ import annotations
