@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Union
+from typing import Union
 
 import numpy as np
 
 from xcc import symbolic
 from xcc._mlir import Operation, Value
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import attrs_of
 from xcc.dialects.xt.types import TensorType
 from xcc.dim_expr import collapse
@@ -124,7 +125,7 @@ class Places:
         first = int(table.flat[0])
         steps = [int(table[tuple(int(e == d) for e in range(table.ndim))]) - first if n > 1 else 0
                  for d, n in enumerate(table.shape)]
-        line: Any = first
+        line: Array = np.asarray(first)
         for d, step in enumerate(steps):
             line = line + step * np.arange(table.shape[d]).reshape(-1, *[1] * (table.ndim - 1 - d))
         return first + sum((p * s for p, s in zip(place, steps, strict=True)), 0) if np.all(table == line) else None
