@@ -81,8 +81,9 @@ class BackendOptions:
 
 def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **_: Any) -> Any:
     """The entry point of ``torch_dynamo_backends``: compiles what Dynamo has traced."""
-    from functorch.compile import min_cut_rematerialization_partition
     from torch._dynamo.backends.common import aot_autograd
+
+    from xcc.frontends.torch.computed_again import partition
 
     compat.check_version()
     declare_fake_ops()
@@ -113,7 +114,7 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
     with whole_layers(), composed():
         return aot_autograd(fw_compiler=compiler, bw_compiler=backward, inference_compiler=inference,
                             decompositions=aot_decompositions(),
-                            partition_fn=min_cut_rematerialization_partition,
+                            partition_fn=partition,
                             keep_inference_input_mutations=True)(module, inputs)
 
 

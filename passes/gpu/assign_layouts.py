@@ -154,8 +154,9 @@ class _Assigner:
         if not one_each and access.efficiency(natural) < least:
             coalesced = self.natural.coalesced(op)
             if self.persistent and strength == CONTRACTION:     # shared memory is in use: neighbours by shuffles
-                coalesced = max(neighbours_in_registers(natural, access), neighbours_in_lanes(natural, access),
-                                key=access.efficiency)
+                coalesced = neighbours_in_registers(natural, access)
+                if access.efficiency(coalesced) < least:
+                    coalesced = max(coalesced, neighbours_in_lanes(natural, access), key=access.efficiency)
             if access.efficiency(coalesced) > access.efficiency(natural):
                 layout = coalesced
         self.values.use(op, 0, layout)

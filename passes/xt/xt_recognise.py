@@ -19,7 +19,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.match import Pattern, apply
 from xcc.passes.xt.graph.rewrite import erase_dead, name_of, walk_ops
 from xcc.passes.xt.recognise import recognise_activation, recognise_norm
-from xcc.passes.xt.recognise.recognise_attention import Attention, shared_heads
+from xcc.passes.xt.recognise.recognise_attention import Attention, CausalMask, shared_heads
 
 
 @register_pass
@@ -32,9 +32,11 @@ class XtRecognise(Pass):
         for table in (recognise_norm.PATTERNS, recognise_activation.PATTERNS):
             for name, patterns in table.items():
                 small.setdefault(name, []).extend(patterns)
-        large: dict[str, list[Pattern]] = {"dot_general": [Attention(ctx.weights)],
-                                                        "attention": [shared_heads]}
-        for patterns_of in (small, large):
+        masks: dict[str, list[Pattern]] = dict.fromkeys(
+            ("attention", "attention_with_sums", "attention_query_gradient", "attention_key_gradients"),
+            [CausalMask(ctx.weights)])
+        large: dict[str, list[Pattern]] = {"dot_general": [Attention(ctx.weights)], "attention": [shared_heads]}
+        for patterns_of in (small, masks, large):
             for op in walk_ops(module):
                 apply(op, patterns_of.get(name_of(op), []), say)
             erase_dead(module)

@@ -125,16 +125,17 @@ def test_columns_that_are_no_power_of_two(columns, turned, persistent):
         run(module, sizes, turned)
 
 
-@pytest.mark.parametrize("columns", [129, 203, 131])      # the last is in the first lane, or a row's end in a word
-def test_rows_that_begin_within_words(columns):
-    """Words of two elements are stored, those of odd rows from two lanes; ends of rows alone."""
+@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("columns", [129, 203, 134, 260])     # elements, pairs and words of four that rows begin with
+def test_rows_that_begin_within_words(columns, turned):
+    """Words of 16 bytes are stored, made of what two lanes hold; what is left at the ends of rows alone."""
     sizes = 100, columns, 128
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
-        module = compiled(sizes, True, tile=(64, 128), depth=64, threads=128, stages=3, warpgroup=True, persistent=3)
-        words = [op for op in str(module).splitlines() if "vector.store" in op and "vector<2xf16>" in op]
-        assert words and all("alignment = 4" in op for op in words)
-        run(module, sizes, True)
+        module = compiled(sizes, turned, tile=(64, 128), depth=64, threads=128, stages=3, warpgroup=True, persistent=3)
+        words = [op for op in str(module).splitlines() if "vector.store" in op and "vector<8xf16>" in op]
+        assert words and all("alignment = 16" in op for op in words)
+        run(module, sizes, turned)
 
 
 @pytest.mark.parametrize("persistent", [0, 3])

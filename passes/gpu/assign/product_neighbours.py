@@ -76,7 +76,7 @@ def _stored_columns(plan: Contraction, limit: int) -> int:
                 access = Access(user, limit)
                 if access.dims[column] != len(access.sizes) - 1:
                     return 1
-                found = max(found, min(access.aligned, max(1, limit // access.bytes)))
+                found = max(found, min(access.widest, max(1, limit // access.bytes)))
             elif is_elementwise(user) or user.name == "vector.contract" and number == 2:
                 todo += list(user.results)
             elif user.name != "vector.multi_reduction":

@@ -1,14 +1,14 @@
-"""Stores of rows of 16-bit elements that begin at any element: in words of two, of which those of odd rows are of two
-lanes.
+"""Stores of rows of 16-bit elements that begin anywhere: in words that take elements of two lanes.
 
-    lane            0         1         2    ...    31
-    holds          0 1       2 3       4 5        62 63
-    row 0         [0 1]     [2 3]     [4 5]      [62 63]        a word of each lane
-    row 1        0 [1 2]     [3 4]     [5 6]          63        a word with the next lane's first; ends alone
+    lane                0                 1                2            3
+    holds            0 1 2 3           4 5 6 7         8 9 10 11   12 13 14 15
+    row 0           [0 1 2 3]         [4 5 6 7]       [8 9 10 11] [12 13 14 15]     a word of each lane
+    row 1             0 1 2         [3 4 5 6]        [7 8 9 10] [11 12 13 14]  15   a word with what the lane before has
 
-In an odd number of columns each other row begins between two words. Element by element each lane writes half of a word,
-and each sector of memory is written twice. Where rows that a register belongs to are known to be even or odd, lanes of
-odd ones take the first element of the next lane. What a mask leaves of a word is stored alone.
+A word is as long as what a thread holds of neighbours, 16 bytes at most. Where rows are no multiple of it, a row begins
+`shift` elements behind a word, in each row others, which threads read off their addresses. Words of neighbouring lanes
+begin with a sector of memory, so that none is written in parts: a word's elements then come from lanes further ahead.
+What is left at the ends of a tile's rows, or by a mask, goes alone.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Operation, Value, arith_d, ir, maker, memref_d, vector_d
+from xcc._mlir import Operation, Type, Value, arith_d, ir, maker, memref_d, vector_d
 from xcc.passes.gpu.exchange.lane_exchange import emit_shuffle
-from xcc.passes.gpu.index.index_values import divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.registers import (
     from_registers,
@@ -35,7 +34,8 @@ from xcc.passes.shared.values import index, vec
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-HALF = 2        # bytes of half a word
+BYTES, WORD, SECTOR = 2, 4, 32     # of an element, a register, and what memory is written by
+SGE = arith_d.CmpIPredicate.sge
 
 
 def write(k: KernelBuilder, op: Operation) -> None:
@@ -43,7 +43,7 @@ def write(k: KernelBuilder, op: Operation) -> None:
     value = op.operands[0]
     layout = k.layout(value)
     access = Access(op, k.chip.vector_bytes)
-    transfer = (OddRows if OddRows.fits(op, access, layout) else Transfer)(k, op, access, layout)
+    transfer = (ShiftedRows if ShiftedRows.fits(op, access, layout) else Transfer)(k, op, access, layout)
 
     def store() -> None:
         for batch in k.pieces.batches(op, value, transfer.groups):
@@ -55,74 +55,149 @@ def write(k: KernelBuilder, op: Operation) -> None:
     guarded(k.code.first_copy(layout), store)
 
 
-class OddRows(Transfer):
-    """The stores of one thread for a transfer_write whose rows lanes have side by side, two elements each."""
+class ShiftedRows(Transfer):
+    """The stores of one thread for a transfer_write whose rows begin within words of `run` elements.
+
+    Registers come by rising columns: those of `held` are of the columns before.
+    """
 
     def __init__(self, k: KernelBuilder, op: Operation, access: Access, layout: Layout) -> None:
         super().__init__(k, op, access, layout)
-        self.dim, self.view_of = _along(access), None
-        self.width, self.uniform = 2, False
-        self.groups = register_groups(layout.registers, [layout.basis("register").index(_unit(layout, self.dim))])
+        self.run, self.lanes = access.shifted(layout)
+        self.dim = access.along
+        self.groups = sorted(register_groups(layout.registers, layout.contiguous(self.run, self.dim)[1]),
+                             key=self._column)
+        self.columns = set(map(self._column, self.groups))
         mask = maker(op.operands[len(op.operands) - 1], "vector.create_mask") if self.mask is not None else None
-        self.limit = None if mask is None else k.get(mask.operands[len(mask.operands) - 1])
-        self.odd = {g[0]: sum(_offset(access, layout.at(register=g[0]))) % 2 == 1 for g in self.groups}
-        self.view_of, self.memref = self.memref, self.view()
+        kept = sorted((d, i) for i, d in enumerate(access.dims) if d >= 0)
+        self.limits = [] if mask is None else [(i, k.get(v)) for (_, i), v in zip(kept, mask.operands, strict=True)]
+        self.unit = min(SECTOR // BYTES, self.run * self.lanes)
+        self.lane = arith_d.index_cast(_i32(), k.code.lane)
+        self.place = arith_d.andi(self.lane, _number(self.lanes - 1))       # along the row
+        self.memref = self.view(self._shift)
+        self.held: dict[tuple[int, ...], list[Value]] = {}      # the words of what is stored already, by position
+
+    def _shift(self, first: Value) -> Value:
+        """Elements from where a word begins to that where the row of the thread's first element does."""
+        along = arith_d.muli(arith_d.andi(self.k.code.lane, index(self.lanes - 1)), index(self.run))
+        self.first = arith_d.andi(arith_d.subi(first, along), index(self.unit - 1))
+        return self.first
+
+    def _column(self, group: list[int]) -> int:
+        return self.layout.at(register=group[0])[self.dim]
 
     @staticmethod
     def fits(op: Operation, access: Access, layout: Layout) -> bool:
-        """Whether lanes lie along rows that may begin in the middle of a word, each register's at a known place."""
-        dim = _along(access)
-        if access.bytes != HALF or access.aligned != 1 or dim < 0 or any(n < 0 for n in access.sizes[1:]):
-            return False
-        if list(op.attributes["operandSegmentSizes"])[-1] \
-                and maker(op.operands[len(op.operands) - 1], "vector.create_mask") is None:
-            return False
-        unit = _unit(layout, dim)
-        lanes = [tuple(c * 2 << n for c in unit) for n in range(len(layout.basis("lane")))]
-        strides = [prod(access.sizes[d + 1:]) for d in range(len(access.sizes))]
-        return unit in layout.basis("register") and list(layout.basis("lane")) == lanes \
-            and not any(sum(_offset(access, v)) % 2 for v in layout.basis("warp")) and not layout.copies("warp") \
-            and all(divisor(i) * stride % 2 == 0 for i, stride in zip(access.indices, strides, strict=True)) \
-            and ir.MemRefType(access.memref.type).layout == ir.AffineMapAttr.get(
-                ir.AffineMap.get_identity(len(access.sizes)))
-
-    def indices(self, register: int) -> list[Value]:
-        """In the view of what lies behind the thread's first element, once there is one."""
-        if self.view_of is None:
-            return super().indices(register)
-        return [index(sum(_offset(self.access, self.layout.at(register=register))))]
+        """Whether lanes lie along rows that may begin within words."""
+        masked = list(op.attributes["operandSegmentSizes"])[-1]
+        return access.shifted(layout)[0] > access.aligned and not layout.copies("lane") and not layout.copies("warp") \
+            and (not masked or maker(op.operands[len(op.operands) - 1], "vector.create_mask") is not None)
 
     def store(self, group: list[int], piece: Value) -> None:
-        if not self.odd[group[0]]:
-            super().store(group, piece)
-            return
-        k, i32 = self.k, ir.IntegerType.get_signless(32)
-        first, second = registers_of(piece)
-        own = vector_d.extract(vector_d.bitcast(vec(1, i32), piece), [], [0])
-        lane = arith_d.index_cast(i32, arith_d.andi(arith_d.addi(k.code.lane, index(1)), index(k.chip.warp - 1)))
-        other = vector_d.bitcast(piece.type, from_registers([emit_shuffle(k.chip.warp, own, None, lane)]))
-        whole = arith_d.cmpi(arith_d.CmpIPredicate.ne, k.code.lane, index(k.chip.warp - 1))
-        begins = arith_d.cmpi(arith_d.CmpIPredicate.eq, k.code.lane, index(0))
-        alone = arith_d.cmpi(arith_d.CmpIPredicate.eq, k.code.lane, index(k.chip.warp - 1))
-        if self.mask is not None:
-            behind = arith_d.addi(k.code.coordinate(self.layout, group[1], self.dim), index(1))
-            both = arith_d.andi(self.mask[group[1]], arith_d.cmpi(arith_d.CmpIPredicate.slt, behind, self.limit))
-            whole = arith_d.andi(whole, both)
-            alone = arith_d.andi(self.mask[group[1]], arith_d.xori(whole, arith_d.constant(whole.type, 1)))
-            begins = arith_d.andi(begins, self.mask[group[0]])
-        word = from_registers([second, registers_of(other)[0]])
-        guarded(whole, lambda: vector_d.store(word, self.memref, self.indices(group[1]), alignment=2 * HALF))
-        for test, register, element in ((begins, group[0], first), (alone, group[1], second)):
-            guarded(test, partial(memref_d.store, element, self.memref, self.indices(register)))
+        position = list(self.layout.at(register=group[0]))
+        column, step = position[self.dim], self.run * self.lanes
+        offset = sum(_offset(self.access, tuple(position)))
+        words = _words(piece)
+        self.held[tuple(position)] = words
+        position[self.dim] = column - step
+        before = self.held.get(tuple(position))
+        place = arith_d.addi(self.first, index(offset))
+        inside = arith_d.andi(arith_d.addi(self.first, index(offset % self.unit)), index(self.unit - 1))
+        at, shift = arith_d.subi(place, inside), arith_d.index_cast(_i32(), inside)
+        ahead = arith_d.shrui(shift, _number(self.run.bit_length() - 1))      # lanes to that of which the word is
+        moved = arith_d.andi(shift, _number(self.run - 1))
+        joined = self._joined(words, before, ahead, moved)
+        left, row = self._left(group[0])
+        last = column + step not in self.columns
+        begun, own = (None if before is not None else
+                      arith_d.cmpi(SGE, arith_d.muli(self.place, _number(self.run)), n) for n in (shift, moved))
+        whole = _both(_both(begun, _reaches(left, self.run, shift)), row)
+        guarded(whole, lambda: vector_d.store(joined, self.memref, [at], alignment=self.run * BYTES))
+        beyond = [arith_d.cmpi(SGE, _number(self.lanes - 1 - n), arith_d.addi(self.place, ahead)) if last else None
+                  for n in (0, 1)]
+        stored = [_both(_both(own, beyond[0]), _reaches(left, self.run, moved)),
+                  _both(beyond[1], _reaches(left, 2 * self.run, moved))]
+        if any(t is not None for t in stored):
+            self._store_alone(group, piece, place, [_true() if t is None else t for t in stored], moved, left, row)
+
+    def _left(self, register: int) -> tuple[Value | None, Value | None]:
+        """Elements that the mask leaves from that of `register` on in its row, and whether it leaves any of the row."""
+        left = row = None
+        for dim, limit in self.limits:
+            behind = arith_d.subi(arith_d.minsi(limit, index(self.layout.shape[dim])),
+                                  self.k.code.coordinate(self.layout, register, dim))
+            if dim == self.dim:
+                left = arith_d.index_cast(_i32(), behind)
+            else:
+                row = _both(row, arith_d.cmpi(SGE, behind, index(1)))
+        return left, row
+
+    def _store_alone(self, group: list[int], piece: Value, place: Value, stored: list[Value], moved: Value,
+                     left: Value | None, row: Value | None) -> None:
+        """Elements of `piece` whose word is not `stored`, the one that begins them or the next, of the last `moved`."""
+        def alone() -> None:
+            for n, element in enumerate(registers_of(piece)):
+                own = arith_d.cmpi(SGE, _number(self.run - 1 - n), moved)
+                missing = arith_d.xori(arith_d.select(own, *stored), _true())
+                guarded(_both(missing, _reaches(left, n + 1, None)),
+                        partial(memref_d.store, element, self.memref, [arith_d.addi(place, index(n))]))
+
+        guarded(_both(arith_d.xori(arith_d.andi(*stored), _true()), row), alone)
+
+    def _joined(self, words: list[Value], before: list[Value] | None, ahead: Value, moved: Value) -> Value:
+        """The last `moved` elements of the lane ahead + 1 before, then those of the lane `ahead` before. Lanes at the
+        end send what their register before holds to those at the beginning."""
+        line = [] if self.unit > self.run else list(words)
+        for n in (0, 1) if self.unit > self.run else (1,):
+            by = arith_d.addi(ahead, _number(n))
+            sent = words
+            if before is not None:
+                turns = arith_d.cmpi(SGE, arith_d.addi(self.place, by), _number(self.lanes))
+                sent = [arith_d.select(turns, b, w) for b, w in zip(before, words, strict=True)]
+            ring = arith_d.andi(arith_d.subi(self.place, by), _number(self.lanes - 1))
+            source = arith_d.addi(arith_d.subi(self.lane, self.place), ring)
+            line = [*(emit_shuffle(self.k.chip.warp, w, None, source) for w in sent), *line]
+        for bit in reversed(range(1, (self.run - 1).bit_length())):
+            if 1 << bit >= self.access.aligned:
+                test, apart = _is_set(moved, bit), 1 << bit - 1
+                line = [*line[:apart], *(arith_d.select(test, a, b) for a, b in zip(line, line[apart:], strict=False))]
+        if self.access.aligned == 1:
+            odd, half = _is_set(moved, 0), _number(16)
+            line = [*line[:1], *(arith_d.select(odd, arith_d.ori(arith_d.shli(b, half), arith_d.shrui(a, half)), b)
+                                 for a, b in zip(line, line[1:], strict=False))]
+        return vector_d.bitcast(vec(self.run, self.access.element), from_registers(line[len(words):]))
 
 
-def _along(access: Access) -> int:
-    """The vector dim along rows; -1 where there is none."""
-    return next((i for i, d in enumerate(access.dims) if d == len(access.sizes) - 1), -1)
+def _reaches(left: Value | None, elements: int, but: Value | None) -> Value | None:
+    """Whether `elements`, without the first `but`, are `left`; None where nothing limits them."""
+    if left is None:
+        return None
+    needed = _number(elements)
+    return arith_d.cmpi(SGE, left, needed if but is None else arith_d.subi(needed, but))
 
 
-def _unit(layout: Layout, dim: int) -> tuple[int, ...]:
-    return tuple(int(d == dim) for d in range(len(layout.shape)))
+def _true() -> Value:
+    return arith_d.constant(ir.IntegerType.get_signless(1), 1)
+
+
+def _words(piece: Value) -> list[Value]:
+    return registers_of(vector_d.bitcast(vec(ir.VectorType(piece.type).shape[0] * BYTES // WORD, _i32()), piece))
+
+
+def _i32() -> Type:
+    return ir.IntegerType.get_signless(32)
+
+
+def _number(n: int) -> Value:
+    return arith_d.constant(_i32(), n)
+
+
+def _is_set(value: Value, bit: int) -> Value:
+    return arith_d.cmpi(arith_d.CmpIPredicate.ne, arith_d.andi(value, _number(1 << bit)), _number(0))
+
+
+def _both(a: Value | None, b: Value | None) -> Value | None:
+    return b if a is None else a if b is None else arith_d.andi(a, b)
 
 
 def _offset(access: Access, position: tuple[int, ...]) -> list[int]:

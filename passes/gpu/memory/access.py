@@ -10,6 +10,8 @@ from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
+HALF = 2        # bytes of an element of which several are a register
+
 
 def map_dims(op: Operation) -> list[int]:
     """For each vector dim of a transfer op the memory dim it walks, -1 where it broadcasts."""
@@ -23,6 +25,8 @@ class Access:
     Attributes:
         dims: for each vector dim the memory dim it walks, -1 for a broadcast.
         aligned: elements; every row start and index is a multiple of it.
+        along: the vector dim that walks neighbours in memory, -1 where there is none.
+        widest: elements of an access of several lanes' elements (passes/gpu/exchange/row_stores.py), or `aligned`.
     """
 
     def __init__(self, op: Operation, max_bytes: int) -> None:
@@ -36,7 +40,12 @@ class Access:
         self.sizes = list(memory.shape)
         first = 2 if write else 1
         self.indices = list(op.operands)[first:first + len(self.sizes)]
+        self.element = vector.element_type
         self.aligned = self._alignment(max(1, max_bytes // self.bytes))
+        self.along = next((i for i, d in enumerate(self.dims) if d == len(self.sizes) - 1), -1)
+        shifts = write and self.bytes == HALF and self.along >= 0 and all(n >= 0 for n in self.sizes[1:]) \
+            and memory.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(self.sizes)))
+        self.widest = max(1, max_bytes // self.bytes) if shifts else self.aligned
 
     def _alignment(self, limit: int) -> int:
         if not self.sizes:
@@ -67,9 +76,24 @@ class Access:
         along = [i for i, d in enumerate(self.dims) if d == last]
         return layout.contiguous(self.aligned, along[0]) if along else (1, [])
 
+    def shifted(self, layout: Layout) -> tuple[int, int]:
+        """Elements of words that begin anywhere in rows, of what two lanes hold, and lanes along a row; (0, 0) where
+        accesses of `layout` are as wide as its rows allow."""
+        if self.widest == self.aligned:
+            return 0, 0
+        run, _ = layout.contiguous(self.widest, self.along)
+        unit = [run if d == self.along else 0 for d in range(len(layout.shape))]
+        lanes = 0
+        for v in layout.basis("lane"):
+            if list(v) != [n << lanes for n in unit]:
+                break
+            lanes += 1
+        rest = [v[self.along] for v in layout.basis("lane")[lanes:]]
+        return (run, 1 << lanes) if run > self.aligned and lanes and not any(rest) else (0, 0)
+
     def efficiency(self, layout: Layout) -> float:
         """Bytes a warp asks for over the bytes of the 32-byte sectors it touches, for its first access."""
-        width, _ = self.run(layout)
+        width = max(self.shifted(layout)[0], self.run(layout)[0])
         wanted: set[int] = set()
         for lane in range(layout.size("lane")):
             position = layout.at(lane=lane)
@@ -97,7 +121,7 @@ def _known_multiple(memref: Value, dim: int) -> int:
 
 def neighbours_in_registers(layout: Layout, access: Access) -> Layout:
     """`layout` with lane bits along the nearest dim changed for register bits, so that a thread's accesses are wide."""
-    return _exchanged(layout, access, "register", 1, access.aligned)
+    return _exchanged(layout, access, "register", 1, access.widest)
 
 
 def neighbours_in_lanes(layout: Layout, access: Access) -> Layout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -99,12 +100,16 @@ class Transfer:
         return total if ir.MemRefType(self.memref.type).layout == ir.AffineMapAttr.get(
             ir.AffineMap.get_identity(len(sizes))) else None
 
-    def view(self) -> Value:
-        """The memory from the element in the first register on, in one dim: a thread's accesses differ by constants."""
+    def view(self, back: Callable[[Value], Value] | None = None) -> Value:
+        """The memory from the element in the first register on, in one dim: a thread's accesses differ by constants.
+
+        back: how many elements ahead of that one it begins, by its place.
+        """
         sizes = [memref_d.dim(self.memref, index(d)) if n < 0 else index(n) for d, n in enumerate(self.access.sizes)]
         at, count = index(0), index(1)
         for i, n in zip(self.indices(0), sizes, strict=True):
             at, count = arith_d.addi(arith_d.muli(at, n), i), arith_d.muli(count, n)
+        at = at if back is None else arith_d.subi(at, back(at))
         unknown = ir.ShapedType.get_dynamic_stride_or_offset()
         kind = ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], ir.MemRefType(self.memref.type).element_type,
                                  layout=ir.StridedLayoutAttr.get(unknown, [1]))

@@ -35,8 +35,8 @@ def no_match(op: Operation, why: str) -> NoMatch:
     return NoMatch(f"{op.name} at {op.location}", why)
 
 
-Pattern = Callable[[Operation], Value | NoMatch | None]
-"""What may take the place of an op's result, or why nothing does."""
+Pattern = Callable[[Operation], Value | Sequence[Value] | NoMatch | None]
+"""What may take the place of an op's result, or of its results, or why nothing does."""
 
 
 def apply(op: Operation, patterns: Sequence[Pattern], say: Callable[[str], None] | None) -> None:
@@ -48,7 +48,7 @@ def apply(op: Operation, patterns: Sequence[Pattern], say: Callable[[str], None]
             if say is not None:
                 say(f"no match: {found.op}: {found.why}")
         elif found is not None:
-            replace(op, [found])
+            replace(op, found if isinstance(found, Sequence) else [found])
             return
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
-from xcc.dialects.xt.op import attrs_of
+from xcc.dialects.xt.fields import as_tuple
+from xcc.dialects.xt.op import attrs_of, build, op_class
 from xcc.dialects.xt.types import is_float
 from xcc.passes.xt.graph.match import NoMatch, dims_of, dtype_of, no_match, number, only_user, scaled
 from xcc.passes.xt.graph.rewrite import name_of, producer
@@ -114,7 +116,7 @@ class Attention:
         x, mask, fill = pair
         if dims_of(x) != dims_of(op.results[0]):
             return no_match(op, "the mask has more elements than the scores")
-        read = read_mask(mask, self.weights)
+        read = read_mask(mask, dims_of(x)[-2], self.weights)
         if read.kind == "some" and fill > -float("inf") and not read.never_empty:
             if fill > ABSORBING or dtype_of(x) not in ("f32", "bf16"):
                 return no_match(op, "the mask writes a finite score, and may hide a whole row")
@@ -178,6 +180,27 @@ def shared_heads(op: Operation) -> Value | NoMatch:
     if own[0] == k:
         return no_match(op, "keys and values are no repeated heads")
     return xt.attention(q, *own, *mask, **vars(attrs_of(op)))
+
+
+class CausalMask:
+    """attention(q, k, v, mask), or a gradient of it, whose mask hides nothing, or what `causal` hides: without it."""
+
+    def __init__(self, weights: WeightStore | None) -> None:
+        self.weights = weights
+
+    def __call__(self, op: Operation) -> Sequence[Value] | NoMatch:
+        cls, a = op_class(op), vars(attrs_of(op))
+        assert cls is not None
+        operands = dict(zip(cls.operand_fields, op.operands, strict=False))
+        mask = operands.pop("mask", None)
+        if mask is None:
+            return no_match(op, "there is no mask")
+        read = read_mask(mask, dims_of(operands["q"])[2], self.weights)
+        if read.kind == "causal" and not a["causal"] and (read.offset == 0 or "causal_offset" in a):
+            a |= {"causal": True} | ({"causal_offset": (read.offset,)} if "causal_offset" in a else {})
+        elif read.kind != "none":
+            return no_match(op, "the mask is not what `causal` says")
+        return as_tuple(build(cls, *operands.values(), **a))
 
 
 def _together(masks: list[Value]) -> Value | None:

@@ -107,3 +107,40 @@ func.func @weights_used(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: te
   %y = "xt.dot_general"(%p, %v) {dtype = f32, lhs_batch = [0, 1], lhs_contract = [3], rhs_batch = [0, 1], rhs_contract = [2]} : (tensor<1x1x4x4xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return %y, %p : tensor<1x1x4x8xf32>, tensor<1x1x4x4xf32>
 }
+
+// -----
+// Keys up to the query, of the same sequence: none begins within rows whose positions rise by one. Gradients, too.
+// CHECK-LABEL: @counted
+// CHECK: "xt.attention_with_sums"(%arg0, %arg0, %arg0) {causal = true
+// CHECK: "xt.attention_query_gradient"(%arg0, %arg0, %arg0, %arg0, %arg1, %arg1) {causal = true
+func.func @counted(%x: tensor<1x1x?x8xf32, [1, 1, "n", 8]>, %d: tensor<1x1x?xf32, [1, 1, "n"]>) -> (tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<1x1x?xf32, [1, 1, "n"]>, tensor<1x1x?x8xf32, [1, 1, "n", 8]>) {
+  %at = "xt.iota"() {axis = 0 : i64, dtype = i64, shape = ["n"]} : () -> tensor<?xi64, ["n"]>
+  %minus = "xt.constant"() {value = dense<-1> : tensor<1xi64>} : () -> tensor<1xi64>
+  %one = "xt.constant"() {value = dense<1> : tensor<i64>} : () -> tensor<i64>
+  %line = "xtv.concatenate"(%minus, %at) {axis = 0 : i64} : (tensor<1xi64>, tensor<?xi64, ["n"]>) -> tensor<?xi64, ["n + 1"]>
+  %old = "xt.slice"(%line) {limits = ["n"], starts = [0], strides = [1]} : (tensor<?xi64, ["n + 1"]>) -> tensor<?xi64, ["n"]>
+  %step = "xt.sub"(%at, %old) : (tensor<?xi64, ["n"]>, tensor<?xi64, ["n"]>) -> tensor<?xi64, ["n"]>
+  %new = "xt.compare"(%step, %one) {direction = "ne"} : (tensor<?xi64, ["n"]>, tensor<i64>) -> tensor<?xi1, ["n"]>
+  %wide = "xt.convert"(%new) {dtype = i64, saturate = false} : (tensor<?xi1, ["n"]>) -> tensor<?xi64, ["n"]>
+  %own = "xt.cumulative"(%wide) {axis = 0 : i64, exclusive = false, kind = "sum", reverse = false} : (tensor<?xi64, ["n"]>) -> tensor<?xi64, ["n"]>
+  %rows = "xt.reshape"(%at) {shape = ["n", 1]} : (tensor<?xi64, ["n"]>) -> tensor<?x1xi64, ["n", 1]>
+  %owns = "xt.reshape"(%own) {shape = ["n", 1]} : (tensor<?xi64, ["n"]>) -> tensor<?x1xi64, ["n", 1]>
+  %le = "xt.compare"(%at, %rows) {direction = "le"} : (tensor<?xi64, ["n"]>, tensor<?x1xi64, ["n", 1]>) -> tensor<?x?xi1, ["n", "n"]>
+  %eq = "xt.compare"(%own, %owns) {direction = "eq"} : (tensor<?xi64, ["n"]>, tensor<?x1xi64, ["n", 1]>) -> tensor<?x?xi1, ["n", "n"]>
+  %m = "xt.and"(%le, %eq) : (tensor<?x?xi1, ["n", "n"]>, tensor<?x?xi1, ["n", "n"]>) -> tensor<?x?xi1, ["n", "n"]>
+  %y:2 = "xt.attention_with_sums"(%x, %x, %x, %m) {causal = false, scale = 0.25 : f64} : (tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<?x?xi1, ["n", "n"]>) -> (tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<1x1x?xf32, [1, 1, "n"]>)
+  %g = "xt.attention_query_gradient"(%x, %x, %x, %x, %d, %d, %m) {causal = false, scale = 0.25 : f64} : (tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<1x1x?xf32, [1, 1, "n"]>, tensor<1x1x?xf32, [1, 1, "n"]>, tensor<?x?xi1, ["n", "n"]>) -> tensor<1x1x?x8xf32, [1, 1, "n", 8]>
+  return %y#0, %y#1, %g : tensor<1x1x?x8xf32, [1, 1, "n", 8]>, tensor<1x1x?xf32, [1, 1, "n"]>, tensor<1x1x?x8xf32, [1, 1, "n", 8]>
+}
+
+// -----
+// The first keys for all queries: one row of a mask is no diagonal.
+// CHECK-LABEL: @one_row
+// CHECK: "xt.attention"(%arg0, %arg0, %arg0, %{{.*}}) {causal = false
+func.func @one_row(%x: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
+  %at = "xt.iota"() {axis = 1 : i64, dtype = i64, shape = [1, 4]} : () -> tensor<1x4xi64>
+  %two = "xt.constant"() {value = dense<2> : tensor<i64>} : () -> tensor<i64>
+  %m = "xt.compare"(%at, %two) {direction = "le"} : (tensor<1x4xi64>, tensor<i64>) -> tensor<1x4xi1>
+  %y = "xt.attention"(%x, %x, %x, %m) {causal = false, causal_offset = [0], nan_rows = false, scale = 0.25 : f64, softcap = 0.0 : f64} : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x4xi1>) -> tensor<1x1x4x8xf32>
+  return %y : tensor<1x1x4x8xf32>
+}

@@ -1,5 +1,5 @@
 """What a forward saves for its backward lies channels last in both graphs, where convolutions make it; parts of one
-tensor are saved as the whole."""
+tensor are saved as the whole; what is made of sizes alone is not saved."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from xcc.frontends.torch import backend as xcc_backend
 from xcc.frontends.torch.capture import capture_fx
@@ -58,6 +59,25 @@ def test_without_convolutions_nothing_is_turned(monkeypatch: pytest.MonkeyPatch)
     x = torch.randn(2, 3, 4, 5, requires_grad=True)
     forward, backward = graphs_of(Plain(), x, False, monkeypatch)
     assert not any(v.order for v in (*forward.outputs, *backward.inputs))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_is_made_of_sizes_is_made_again(dynamic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Masked(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            at = torch.arange(x.shape[2])
+            seen = at[None].expand(2, -1).cumsum(1)[:, None, None] >= at[:, None]
+            kept = torch.nn.functional.dropout(x, 0.5)     # random numbers are none of that, nor is a checkpoint
+            kept = torch.erf(checkpoint(torch.sin, kept, use_reentrant=False))
+            return torch.nn.functional.scaled_dot_product_attention(kept, x, x, seen), x.sum(), x.max()
+
+    x = torch.randn(2, 3, 40, 8, requires_grad=True)
+    forward, backward = graphs_of(Masked(), x, dynamic, monkeypatch)
+    shapes = [v.spec.shape for v in backward.inputs if v.kind != "size" and hasattr(v.spec, "shape")]
+    assert not any(len(shape) > 2 and shape[-1] == shape[-2] for shape in shapes)
+    ops = [node.op for node in backward.nodes]
+    assert "aten.cumsum.default" in ops and not any("rand" in op or "native_dropout.default" in op for op in ops)
+    assert "aten.erf.default" not in ops        # its result is saved for attention
 
 
 class Attention(torch.nn.Module):
