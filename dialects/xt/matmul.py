@@ -70,7 +70,7 @@ class PackedMatmul(XtOp, name="packed_matmul"):
 
     b is [ceil(columns / P), K, P]: column n is n mod P of panel n // P; what lies past the last column is not used.
     Or b is [ceil(columns / P), K / G, P, G], with every G rows of a column next to each other. The first `batch` dims
-    of a and b (0 or 1) are the same. Sums are formed as in dot_general.
+    of a and b are the same. Sums are formed as in dot_general.
     """
 
     a = operand()
@@ -86,7 +86,7 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
         if is_float(lhs.dtype) != is_float(rhs.dtype) or is_float(lhs.dtype) != is_float(a.dtype):
             raise InferError(f"cannot multiply {lhs.dtype} with {rhs.dtype} into {a.dtype}")
-        if a.batch not in (0, 1) or lhs.rank < 1 + a.batch or rhs.rank - a.batch not in (3, 4):
+        if a.batch < 0 or lhs.rank < 1 + a.batch or rhs.rank - a.batch not in (3, 4):
             raise InferError(f"a needs a dim to sum over and b rank 3 or 4 behind {a.batch} of both, "
                              f"not ranks {lhs.rank} and {rhs.rank}")
         both = tuple(range(a.batch))

@@ -123,11 +123,12 @@ def test_products_of_bytes_are_exact(emulated: None, rows: int, depth: int, colu
     assert (run(model, x) == x.astype(np.int64) @ w.astype(np.int64)).all()
 
 
-def test_products_of_computed_operands(emulated: None) -> None:
-    x = RNG.standard_normal((3, 64, 64)).astype(np.float32)
+@pytest.mark.parametrize("rows, depth", [(64, 64), (37, 43), (18, 7)])
+def test_products_of_computed_operands(emulated: None, rows: int, depth: int) -> None:
+    x = RNG.standard_normal((3, rows, depth)).astype(np.float32)
     nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["x", "t"], ["s"]),
              helper.make_node("Tanh", ["s"], ["u"]), helper.make_node("MatMul", ["u", "v"], ["y"])]
-    v = RNG.standard_normal((3, 64, 64)).astype(np.float32)
+    v = RNG.standard_normal((3, rows, 45)).astype(np.float32)
     model = compiled(nodes, x, {"v": v}, x.shape, precision="bf16")
     wanted = rounded(np.tanh(rounded(x) @ rounded(x).transpose(0, 2, 1))) @ rounded(v)
     assert np.allclose(run(model, x), wanted, rtol=2e-2, atol=0.3)
