@@ -17,7 +17,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.numeric import Array
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
-from xcc.passes.shared.packing import tile_groups
+from xcc.passes.shared.packing import TILE_GROUPS, tile_groups
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import PRODUCTS, name_of, producer, rewrite
 from xcc.passes.xt.products.groups import filled, in_groups, of_groups
@@ -31,6 +31,7 @@ from xcc.passes.xt.products.product_sides import (
     turned_later,
 )
 from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
+from xcc.symbolic import Dim, ceildiv, product
 from xcc.targets.base import Chip
 from xcc.weights import WeightStore
 
@@ -42,7 +43,7 @@ class PackWeights(Pass):
     """Rearranges weights that a dot_general or an NHWC convolution multiplies with, in the weight store.
 
     Before: ``dot_general(x, w) {rhs_contract = [0]}`` with w: [K, N], or ``convolution(x, w) {filter = "HWIO"}``
-    After:  ``packed_matmul(x, w') {columns = N}`` with w': [ceil(N / P), K, P], zeros past column N,
+    After:  ``packed_matmul(x, w') {columns = [N]}`` with w': [ceil(N / P), K, P], zeros past column N,
             ``convolution(x, w') {filter = "OHWIo"}`` with w': [O / P, h, w, I, P], where P divides O
 
     A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
@@ -127,10 +128,10 @@ class _Packer:
             n = xt.shape_of(scale)[0]
             w = xt.mul(xt.reshape(w, shape=(1, panels, depth, width)), xt.reshape(scale, shape=(n, 1, depth, 1)))
             if n == 1:
-                return xt.packed_matmul(x, xt.reshape(w, shape=(panels, depth, width)), columns=columns, dtype=a.dtype)
-            return xt.packed_matmul(x, w, batch=1, columns=columns, dtype=a.dtype)
+                w = xt.reshape(w, shape=(panels, depth, width))
+            return xt.packed_matmul(x, w, batch=int(n != 1), columns=(columns,), dtype=a.dtype)
         x = filled(op.operands[0], groups * group - depth)
-        return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
+        return xt.packed_matmul(x, w, columns=(columns,), dtype=a.dtype)
 
     def decoded(self, op: Operation) -> Value | None:
         """A product with what is decoded from narrow weights: these are packed, where that adds few bytes."""
@@ -150,7 +151,7 @@ class _Packer:
         panels = None if rhs is None else self._panels(rhs, shape[1 - a.rhs_contract[0]])
         if panels is not None:
             columns = shape[1 - a.rhs_contract[0]]
-            return xt.packed_matmul(op.operands[0], panels, columns=columns, dtype=a.dtype)
+            return xt.packed_matmul(op.operands[0], panels, columns=(columns,), dtype=a.dtype)
         return xt.dot_general(op.operands[0], rhs, **(vars(a) | {"rhs_contract": (0,)})) if transposed and rhs else None
 
     def _panels(self, w: Value, columns: int, exact: bool = False) -> Value | None:
@@ -181,8 +182,8 @@ class _Packer:
         """A product of computed values: the right one goes into panels of groups, as weights do.
 
         Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N], their last dims in any order
-        After:  ``packed_matmul(a, b') {columns = N}`` with b': [.., ceil(N / P), ceil(K / G), P, G], zeros around;
-        where N is a symbol the dot_general of [.., M, K / G, G] and [.., K / G, N, G].
+        After:  ``packed_matmul(a, b') {columns = [N]}`` with b': [.., ceil(N / P), ceil(K / G), P, G], zeros around; a
+        sum of unknown length is one over blocks, of a: [.., M, Q, K / Q], b': [.., ceil(N / P), Q, K / Q / G, P, G].
         """
         a, group = xt.attrs_of(op), self.group(op)
         lhs, rhs = op.operands
@@ -192,20 +193,16 @@ class _Packer:
             return None
         k, summed = a.rhs_contract[0], a.lhs_contract[0]
         depth, columns = dims[k], dims[2 * batch + 1 - k]
-        if not isinstance(depth, int) or not isinstance(columns, int) and depth % group:
-            return None
         if summed != last:
             lhs = xt.transpose(lhs, perm=(*(d for d in range(last + 1) if d != summed), summed))
+        blocks: tuple[Dim, ...] = (self.groups(depth, group),) if isinstance(depth, int) \
+            else (ceildiv(depth, group * TILE_GROUPS), TILE_GROUPS)
+        width = panel_width(columns, self.width, False) if isinstance(columns, int) else self.width
+        left = filled(lhs, product(blocks) * group - depth)
+        left = xt.reshape(left, shape=(*xt.shape_of(left)[:-1], *blocks[:-1], blocks[-1] * group))
         place = (*range(batch), k, 2 * batch + 1 - k)
-        if isinstance(columns, int):
-            groups, width = self.groups(depth, group), panel_width(columns, self.width, False)
-            right = in_groups(rhs, place, batch, (groups * group, -(-columns // width) * width), group, width)
-            left = filled(lhs, groups * group - depth)
-            return xt.packed_matmul(left, right, columns=columns, batch=batch, dtype=a.dtype)
-        left = xt.reshape(lhs, shape=(*xt.shape_of(lhs)[:-1], depth // group, group))
-        right = in_groups(rhs, place, batch, (depth, columns), group)
-        return xt.dot_general(left, right, lhs_batch=a.lhs_batch, rhs_batch=a.rhs_batch, dtype=a.dtype,
-                              lhs_contract=(last, last + 1), rhs_contract=(batch, batch + 2))
+        right = in_groups(rhs, place, batch, (*blocks, group), (ceildiv(columns, width), width))
+        return xt.packed_matmul(left, right, columns=(columns,), batch=batch, dtype=a.dtype)
 
     def convolution(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
@@ -255,8 +252,8 @@ class _Packer:
         """The convolution with its computed filter in panels of groups, filled up with zeros."""
         w = op.operands[1]
         width = self._filter_width(outputs, group) or self._filled_width(outputs)
-        sizes = self.groups(inputs, group) * group, -(-outputs // width) * width
-        return of_groups(op, in_groups(w, range(len(xt.shape_of(w))), 0, sizes, group, width), inputs, outputs)
+        depth, panels = (self.groups(inputs, group), group), (-(-outputs // width), width)
+        return of_groups(op, in_groups(w, range(len(xt.shape_of(w))), 0, depth, panels), inputs, outputs)
 
     def _filled_width(self, outputs: int) -> int:
         """Columns of a panel where the last one is filled up with zeros."""

@@ -9,7 +9,7 @@ from xcc.dialects import xt
 from xcc.passes.xt.graph.match import only_user
 from xcc.passes.xt.graph.rewrite import producer
 from xcc.passes.xt.products.product_sides import before_transpose
-from xcc.symbolic import Dim
+from xcc.symbolic import Dim, product
 
 
 def of_groups(op: Operation, w: Value, inputs: int, outputs: int) -> Value:
@@ -35,19 +35,20 @@ def filled(x: Value, extra: Dim) -> Value:
     return xt.pad(x, low=(0,) * rank, high=more)
 
 
-def in_groups(x: Value, dims: Sequence[int], batch: int, sizes: tuple[Dim, Dim], group: int, width: int = 0) -> Value:
-    """`x`, whose dims in the order `dims` are [.., K, N], filled up with zeros to `sizes` of these two, as
-    [.., K / group, N, group], or in panels, N / width of them behind `batch` dims, [.., K / group, width, group]."""
+def in_groups(x: Value, dims: Sequence[int], batch: int, depth: tuple[Dim, ...], columns: tuple[Dim, int]) -> Value:
+    """`x`, whose dims in the order `dims` are [.., K, N], filled up with zeros and in panels of groups.
+
+    Its K is split into `depth` = (.., group), its N into `columns` = (panels, width): the panels come behind `batch`
+    dims, [.., K / group, width, group] behind them.
+    """
     source, order = before_transpose(x)
     shape, place = xt.shape_of(source), [order[d] for d in dims]
     k, n = place[-2:]
-    more = {k: sizes[0] - shape[k], n: sizes[1] - shape[n]}
-    high = tuple(more.get(d, 0) for d in range(len(shape)))
+    parts = {k: depth, n: columns}
+    high = tuple(product(parts[d]) - size if d in parts else 0 for d, size in enumerate(shape))
     source = xt.pad(source, low=(0,) * len(shape), high=high) if any(high) else source
-    parts = {k: (sizes[0] // group, group), n: (sizes[1] // width, width) if width else (sizes[1],)}
     split = [parts.get(d, (size,)) for d, size in enumerate(shape)]
     first = [sum(map(len, split[:d])) for d in range(len(shape))]
-    rest = [first[d] for d in place[:-2]]
-    panels = (first[n],) if width else ()
-    return xt.transpose(xt.reshape(source, shape=tuple(d for part in split for d in part)), perm=(
-        *rest[:batch], *panels, *rest[batch:], first[k], first[n] + len(panels), first[k] + 1))
+    rest, (*outer, group) = [first[d] for d in place[:-2]], range(first[k], first[k] + len(depth))
+    return xt.transpose(xt.reshape(source, shape=tuple(d for part in split for d in part)),
+                        perm=(*rest[:batch], first[n], *rest[batch:], *outer, first[n] + 1, group))

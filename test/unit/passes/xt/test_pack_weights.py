@@ -127,10 +127,10 @@ def test_groups_that_fill_tile_registers(groups, filled, step):
 
 
 @pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 2, 3, 1)])
-@pytest.mark.parametrize("columns, depth, summed", [(5, 6, 3), (5, 7, 3), (5, 6, 2), (M, 6, 3), (M, 7, 3)])
+@pytest.mark.parametrize("columns, depth, summed", [(5, 6, 3), (5, 7, 3), (5, 6, 2), (M, 6, 3), (5, M, 3), (M, M, 2)])
 def test_computed_operands_are_grouped(order, columns, depth, summed):
-    """The right of two activations goes into groups, in panels where its columns are known; a transpose before it
-    becomes part of its own. The left one is summed along its last dim."""
+    """The right of two activations goes into panels of groups, in blocks where the sum's length is not known; a
+    transpose before it becomes part of its own. The left one is summed along its last dims."""
     store, contract = WeightStore(), 3 if order == (0, 2, 1, 3) else 2
     left = [2, 3, N, N]
     left[summed] = depth
@@ -140,13 +140,13 @@ def test_computed_operands_are_grouped(order, columns, depth, summed):
                               lhs_contract=(summed,), rhs_contract=(contract,))
 
     module = module_of(build, xt.TensorType(tuple(left), "bf16"), xt.TensorType((2, columns, 3, depth), "bf16"))
-    arguments = [drawn("bf16", *(4 if d is N else d for d in left)), drawn("bf16", 2, 5, 3, depth)]
+    sizes = {N: 4, M: 5}
+    arguments = [drawn("bf16", *(sizes.get(d, d) for d in dims)) for dims in (left, (2, columns, 3, depth))]
     want = reference(module, arguments, {})
     PackWeights(width=32, dot=("bf16",)).run(module, PassContext(weights=store, chip=CHIPS["znver4"]))
     xt.verify(module)
-    groups = -(-depth // 2)
-    grouped = f"tensor<2x3x1x{groups}x16x2xbf16>" if columns == 5 else f"tensor<2x3x{groups}x?x2xbf16"
-    assert (grouped in str(module)) == (columns == 5 or depth % 2 == 0)
+    panels, blocks = ("1x", "16x") if columns == 5 else ("?x", "32x"), "?x16x" if depth is M else f"{-(-depth // 2)}x"
+    assert f"tensor<2x3x{panels[0]}{blocks}{panels[1]}2xbf16" in str(module)
     assert str(module).count("xt.transpose") == 1 + (summed == 2)
     got = reference(module, arguments, {})
     np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
