@@ -199,7 +199,8 @@ class _Packer:
             else (ceildiv(depth, group * TILE_GROUPS), TILE_GROUPS)
         width = panel_width(columns, self.width, False) if isinstance(columns, int) else self.width
         left = filled(lhs, product(blocks) * group - depth)
-        left = xt.reshape(left, shape=(*xt.shape_of(left)[:-1], *blocks[:-1], blocks[-1] * group))
+        if len(blocks) > 1:
+            left = xt.reshape(left, shape=(*xt.shape_of(left)[:-1], *blocks[:-1], blocks[-1] * group))
         place = (*range(batch), k, 2 * batch + 1 - k)
         right = in_groups(rhs, place, batch, (*blocks, group), (ceildiv(columns, width), width))
         return xt.packed_matmul(left, right, columns=(columns,), batch=batch, dtype=a.dtype)
