@@ -44,7 +44,8 @@ def test_extremes_with_nan(kind: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("kind, dtype, row", [
-    ("max", "f32", 7), ("sum", "f32", 13), ("min", "f64", 5), ("max", "f16", 30), ("sum", "bf16", 3), ("max", "ui8", 40)])
+    ("max", "f32", 7), ("sum", "f32", 13), ("min", "f64", 5), ("max", "f16", 30), ("sum", "bf16", 3),
+    ("max", "ui8", 40)])
 def test_rows_of_few_vectors(kind: str, dtype: str, row: int) -> None:
     """As many rows as a vector has lanes are turned at once; the last ones are fewer, some have a NaN."""
     x = filled((3, 37, row), numpy_dtype(dtype))
