@@ -31,7 +31,7 @@ from xcc.passes.xt.products.product_sides import (
     turned_later,
 )
 from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
-from xcc.symbolic import Dim, ceildiv, product
+from xcc.symbolic import Dim, ceildiv, mod, product
 from xcc.targets.base import Chip
 from xcc.weights import WeightStore
 
@@ -184,6 +184,8 @@ class _Packer:
         Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N], their last dims in any order
         After:  ``packed_matmul(a, b') {columns = [N]}`` with b': [.., ceil(N / P), ceil(K / G), P, G], zeros around; a
         sum of unknown length is one over blocks, of a: [.., M, Q, K / Q], b': [.., ceil(N / P), Q, K / Q / G, P, G].
+        Without tile registers, which take whole panels alone, columns are not filled up, as that copies b once more:
+        they stay together, as a dot_general of [.., M, K / G, G] and [.., K / G, N, G].
         """
         a, group = xt.attrs_of(op), self.group(op)
         lhs, rhs = op.operands
@@ -199,9 +201,16 @@ class _Packer:
             else (ceildiv(depth, group * TILE_GROUPS), TILE_GROUPS)
         width = panel_width(columns, self.width, False) if isinstance(columns, int) else self.width
         left = filled(lhs, product(blocks) * group - depth)
+        place, outer = (*range(batch), k, 2 * batch + 1 - k), xt.shape_of(left)[:-1]
+        if not self.tiles and mod(columns, width) != 0:
+            right = xt.reshape(in_groups(rhs, place, batch, (*blocks, group), (1, columns)),
+                               shape=(*dims[:batch], *blocks, columns, group))
+            n = batch + len(blocks)
+            return xt.dot_general(xt.reshape(left, shape=(*outer, *blocks, group)), right, lhs_batch=a.lhs_batch,
+                                  rhs_batch=a.rhs_batch, lhs_contract=tuple(range(last, last + len(blocks) + 1)),
+                                  rhs_contract=(*range(batch, n), n + 1), dtype=a.dtype)
         if len(blocks) > 1:
-            left = xt.reshape(left, shape=(*xt.shape_of(left)[:-1], *blocks[:-1], blocks[-1] * group))
-        place = (*range(batch), k, 2 * batch + 1 - k)
+            left = xt.reshape(left, shape=(*outer, *blocks[:-1], blocks[-1] * group))
         right = in_groups(rhs, place, batch, (*blocks, group), (ceildiv(columns, width), width))
         return xt.packed_matmul(left, right, columns=(columns,), batch=batch, dtype=a.dtype)
 

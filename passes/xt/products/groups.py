@@ -35,7 +35,7 @@ def filled(x: Value, extra: Dim) -> Value:
     return xt.pad(x, low=(0,) * rank, high=more)
 
 
-def in_groups(x: Value, dims: Sequence[int], batch: int, depth: tuple[Dim, ...], columns: tuple[Dim, int]) -> Value:
+def in_groups(x: Value, dims: Sequence[int], batch: int, depth: tuple[Dim, ...], columns: tuple[Dim, Dim]) -> Value:
     """`x`, whose dims in the order `dims` are [.., K, N], filled up with zeros and in panels of groups.
 
     Its K is split into `depth` = (.., group), its N into `columns` = (panels, width): the panels come behind `batch`
