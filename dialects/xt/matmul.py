@@ -1,5 +1,6 @@
 """Products of matrices of any rank."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from xcc._mlir import Value
 from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import merge_dim
-from xcc.dialects.xt.fields import dtype, integer, integers, operand
+from xcc.dialects.xt.fields import dims, dtype, integer, integers, operand
 from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
 from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
@@ -66,16 +67,17 @@ class DotGeneral(XtOp, name="dot_general"):
 
 
 class PackedMatmul(XtOp, name="packed_matmul"):
-    """Sum over the last dim of a times a matrix [K, columns] that lies in panels of P columns.
+    """Sum over the last dim of a times a matrix [K, N] that lies in panels of P columns; columns = [N].
 
-    b is [ceil(columns / P), K, P]: column n is n mod P of panel n // P; what lies past the last column is not used.
-    Or b is [ceil(columns / P), K / G, P, G], with every G rows of a column next to each other. The first `batch` dims
-    of a and b (0 or 1) are the same. Sums are formed as in dot_general.
+    b is [ceil(N / P), K, P]: column n is n mod P of panel n // P; what lies past the last column is not used. Or b is
+    [ceil(N / P), K / G, P, G], with every G rows of a column next to each other, or [ceil(N / P), Q, K / G, P, G] for
+    an a that is summed over its last two dims, [.., Q, K]. The first `batch` dims of a and b are the same. Sums are
+    formed as in dot_general.
     """
 
     a = operand()
     b = operand()
-    columns = integer()
+    columns = dims()
     batch = integer(0)
     dtype = dtype(None)
     access = "contraction"
@@ -86,28 +88,31 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
         if is_float(lhs.dtype) != is_float(rhs.dtype) or is_float(lhs.dtype) != is_float(a.dtype):
             raise InferError(f"cannot multiply {lhs.dtype} with {rhs.dtype} into {a.dtype}")
-        if a.batch not in (0, 1) or lhs.rank < 1 + a.batch or rhs.rank - a.batch not in (3, 4):
-            raise InferError(f"a needs a dim to sum over and b rank 3 or 4 behind {a.batch} of both, "
-                             f"not ranks {lhs.rank} and {rhs.rank}")
+        summed = 1 + (rhs.rank - a.batch == 5)
+        if a.batch < 0 or lhs.rank < summed + a.batch or rhs.rank - a.batch not in (3, 4, 5) or len(a.columns) != 1:
+            raise InferError(f"a needs dims to sum over, b rank 3 to 5 behind {a.batch} of both, and columns one dim, "
+                             f"not ranks {lhs.rank} and {rhs.rank} and {len(a.columns)}")
         both = tuple(range(a.batch))
         _paired(lhs, rhs, both, both, "batch")
-        panels, depth, width, *group = rhs.shape[a.batch:]
-        depth = depth * group[0] if group else depth
-        if merge_dim(lhs.shape[-1], depth) is None:
-            raise InferError(f"contracted dims differ: {lhs.shape[-1]} and {depth}")
-        if not isinstance(panels, int) or not isinstance(width, int) or not 0 <= panels * width - a.columns < width:
-            raise InferError(f"{panels} panels of {width} columns do not hold {a.columns} columns")
-        return TensorType((*lhs.shape[:-1], a.columns), a.dtype)
+        panels, *depth, width, group = rhs.shape[a.batch:] if rhs.rank - a.batch > 3 else (*rhs.shape[a.batch:], 1)
+        depth[-1] = depth[-1] * group
+        if any(merge_dim(m, n) is None for m, n in zip(lhs.shape[-summed:], depth, strict=True)):
+            raise InferError(f"contracted dims differ: {lhs.shape[-summed:]} and {depth}")
+        n, = a.columns
+        if all(isinstance(d, int) for d in (panels, width, n)) and not 0 <= panels * width - n < width:
+            raise InferError(f"{panels} panels of {width} columns do not hold {n} columns")
+        return TensorType((*lhs.shape[:-summed], *a.columns), a.dtype)
 
     def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         wide, batch = accumulator(a.dtype), rhs.shape[:a.batch]
-        if rhs.ndim - a.batch == 4:
-            rhs = np.moveaxis(rhs, -1, -2).reshape(*batch, rhs.shape[-4], -1, rhs.shape[-2])
-        matrix = np.moveaxis(rhs, -2, -3).reshape(*batch, rhs.shape[-2], -1)[..., :a.columns]
-        rows = lhs.reshape(*batch, -1, lhs.shape[-1]) if a.batch else lhs
+        outer = lhs.shape[:-1 - (rhs.ndim - a.batch == 5)]
+        if rhs.ndim - a.batch > 3:
+            rhs = np.moveaxis(rhs, -1, -2).reshape(*batch, rhs.shape[a.batch], -1, rhs.shape[-2])
+        matrix = np.moveaxis(rhs, -2, -3).reshape(*batch, rhs.shape[-2], -1)[..., :a.columns[0]]
+        rows = lhs.reshape(*batch, prod(outer[a.batch:]), rhs.shape[-2])
         with np.errstate(all="ignore"):
             out = products.matmul(rows.astype(wide), matrix.astype(wide))
-        return out.reshape(*lhs.shape[:-1], a.columns).astype(numpy_dtype(a.dtype))
+        return out.reshape(*outer, a.columns[0]).astype(numpy_dtype(a.dtype))
 
 
 def _paired(lhs: TensorType, rhs: TensorType, left: tuple[int, ...], right: tuple[int, ...], what: str) -> list[Dim]:

@@ -13,7 +13,7 @@
 
 A register holds up to 16 groups (64 bytes) of up to 16 rows of X, 16 columns of as many groups of W, or 16 x 16 sums.
 Registers are named by the instructions, so that LLVM has none to allocate. What a loop's registers look like is set
-once for a chunk where all its loops agree, else before each loop.
+once before the outermost loop, or for the chunk, in which all agree.
 """
 
 from __future__ import annotations
@@ -56,19 +56,32 @@ def _chunk(module: Module, o: Operation) -> None:
         return
     body = o.regions[0].blocks[0]
     configurations = [configuration(c) for c in found]
-    one = o.name == "scf.forall" and len(set(configurations)) == 1
-    if one:
-        with ir.InsertionPoint.at_block_begin(body):
-            _configure(module, configurations[0])
+    around = [_around(c.first, o) for c in found]
+
+    def agree(loop: Operation) -> bool:
+        return len({c for c, loops in zip(configurations, around, strict=True) if loop in loops}) == 1
+
+    places = {next(filter(agree, loops), chain.first): wanted
+              for chain, wanted, loops in zip(found, configurations, around, strict=True)}
+    for place, wanted in places.items():
+        with ir.InsertionPoint.at_block_begin(body) if place == o else ir.InsertionPoint(place):
+            _configure(module, wanted)
     with ir.InsertionPoint(list(body.operations)[-1]):
         _call("tilerelease")
-    for chain, wanted in zip(found, configurations, strict=True):
+    for chain in found:
         with ir.InsertionPoint(chain.first):
-            if not one:
-                _configure(module, wanted)
             for n in range(len(chain.pieces) * chain.right):
                 _call("tilezero", _number(SUMS + n))
         _rewrite(chain)
+
+
+def _around(first: Operation, o: Operation) -> list[Operation]:
+    """The loops around `first`, the outermost one first: of the forall `o`, which is among them, or of a function."""
+    found, at = [], first.parent.operation
+    while at != o:
+        found.append(at)
+        at = at.parent.operation
+    return [*[o] * (o.name == "scf.forall"), *[x for x in reversed(found) if x.name == "scf.for"]]
 
 
 def configuration(chain: Chain) -> bytes:
@@ -123,9 +136,9 @@ def _rewrite(chain: Chain) -> None:
 def _step(chain: Chain, step: Step) -> None:
     """acc += left x right, register by register."""
     for j in range(chain.right):
-        _call("tileloadd64", _number(RIGHT + j), _at(step.right, (0, ROWS * j, 0)), _bytes(step.right.stride(0)))
+        _call("tileloadd64", _number(RIGHT + j), _at(step.right, (0, ROWS * j, 0)), _stride(step.right, 0))
     for i, (at, _) in enumerate(chain.pieces):
-        _call("tileloadd64", _number(_left(i)), _at(step.left, (*at, 0, 0)), _bytes(step.left.stride(len(at) - 1)))
+        _call("tileloadd64", _number(_left(i)), _at(step.left, (*at, 0, 0)), _stride(step.left, len(at) - 1))
         for j in range(chain.right):
             _call(chain.instruction, _number(SUMS + i * chain.right + j), _number(_left(i)), _number(RIGHT + j))
 
@@ -137,6 +150,19 @@ def _at(read: Read, offsets: tuple[int, ...]) -> Value:
         if n:
             indices[d] = op("arith.addi", [indices[d].type], [indices[d], index(n)])
     return _address(read.memory, indices)
+
+
+def _stride(read: Read, v: int) -> Value:
+    """Bytes from one coordinate of vector dim `v` to the next."""
+    d = read.dims[v]
+    step, rank = read.strides[d], len(read.strides)
+    if step is not None:
+        return _bytes(step * read.width)
+    i = ir.IndexType.get()
+    parts = ir.Operation.create("memref.extract_strided_metadata", operands=[read.memory], results=[
+        ir.MemRefType.get([], ir.MemRefType(read.memory.type).element_type), *[i] * (1 + 2 * rank)])
+    wide = op("arith.muli", [i], [parts.results[2 + rank + d], index(read.width)])
+    return op("arith.index_cast", [ir.IntegerType.get_signless(64)], [wide])
 
 
 def _address(memory: Value, indices: list[Value]) -> Value:

@@ -17,10 +17,10 @@ from xcc.dialects import xt
 from xcc.dialects.xt.numeric import Array
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
-from xcc.passes.shared.packing import tile_groups
-from xcc.passes.xt.graph.match import only_user
+from xcc.passes.shared.packing import TILE_GROUPS, tile_groups
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import PRODUCTS, name_of, producer, rewrite
+from xcc.passes.xt.products.groups import filled, in_groups, of_groups
 from xcc.passes.xt.products.panels import FILLED, pack_columns, panel_width, static_shape
 from xcc.passes.xt.products.product_sides import (
     MANY_ROWS,
@@ -31,6 +31,7 @@ from xcc.passes.xt.products.product_sides import (
     turned_later,
 )
 from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
+from xcc.symbolic import Dim, ceildiv, mod, product
 from xcc.targets.base import Chip
 from xcc.weights import WeightStore
 
@@ -42,13 +43,14 @@ class PackWeights(Pass):
     """Rearranges weights that a dot_general or an NHWC convolution multiplies with, in the weight store.
 
     Before: ``dot_general(x, w) {rhs_contract = [0]}`` with w: [K, N], or ``convolution(x, w) {filter = "HWIO"}``
-    After:  ``packed_matmul(x, w') {columns = N}`` with w': [ceil(N / P), K, P], zeros past column N,
+    After:  ``packed_matmul(x, w') {columns = [N]}`` with w': [ceil(N / P), K, P], zeros past column N,
             ``convolution(x, w') {filter = "OHWIo"}`` with w': [O / P, h, w, I, P], where P divides O
 
     A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
     transpose that makes it where there is one, or where there are enough rows to multiply it with; an input of the
     model that few blocks of rows multiply is left to the product's kernel (pack-columns). A vector multiplies what the
-    transpose reads. A computed filter is brought into panels in the same way.
+    transpose reads. A computed filter is brought into panels in the same way; so are computed right sides and filters
+    of bytes and bf16, in groups, and weights of several matrices, when the model is loaded.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded; so are groups that leave tile registers fewer steps. So is
@@ -76,6 +78,7 @@ class _Packer:
 
     def __init__(self, weights: WeightStore, width: int, dot: Sequence[DotProduct], chip: Chip | None) -> None:
         self.weights, self.width, self.dot, self.chip = weights, width, dot, chip
+        self.tiles = chip is not None and bool(chip.tile_products)
         self.packed: dict[tuple[str, str], str] = {}
 
     def packed_form(self, op: Operation) -> Value | None:
@@ -83,7 +86,9 @@ class _Packer:
             return self.decoded(op)
         if producer(op.operands[1], "weight") is None:
             return self.computed(op) if name_of(op) == "dot_general" else self.filter(op)
-        return self.product(op) if name_of(op) == "dot_general" else self.convolution(op)
+        if name_of(op) != "dot_general":
+            return self.convolution(op)
+        return self.product(op) or (self.grouped(op) if self.group(op) != 1 else None)
 
     def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Array], Array]) -> Value:
         """The weight operand of `op` rearranged; one entry for all who want it so."""
@@ -101,7 +106,7 @@ class _Packer:
     def groups(self, depth: int, group: int) -> int:
         """Groups of a sum of `depth` terms: more than it needs, of zeros, where tile registers take them faster."""
         least = -(-depth // group)
-        return tile_groups(least) if group > 1 and self.chip is not None and self.chip.tile_products else least
+        return tile_groups(least) if group > 1 and self.tiles else least
 
     def product(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
@@ -123,10 +128,10 @@ class _Packer:
             n = xt.shape_of(scale)[0]
             w = xt.mul(xt.reshape(w, shape=(1, panels, depth, width)), xt.reshape(scale, shape=(n, 1, depth, 1)))
             if n == 1:
-                return xt.packed_matmul(x, xt.reshape(w, shape=(panels, depth, width)), columns=columns, dtype=a.dtype)
-            return xt.packed_matmul(x, w, batch=1, columns=columns, dtype=a.dtype)
-        x = _filled(op.operands[0], groups * group - depth)
-        return xt.packed_matmul(x, w, columns=columns, dtype=a.dtype)
+                w = xt.reshape(w, shape=(panels, depth, width))
+            return xt.packed_matmul(x, w, batch=int(n != 1), columns=(columns,), dtype=a.dtype)
+        x = filled(op.operands[0], groups * group - depth)
+        return xt.packed_matmul(x, w, columns=(columns,), dtype=a.dtype)
 
     def decoded(self, op: Operation) -> Value | None:
         """A product with what is decoded from narrow weights: these are packed, where that adds few bytes."""
@@ -146,7 +151,7 @@ class _Packer:
         panels = None if rhs is None else self._panels(rhs, shape[1 - a.rhs_contract[0]])
         if panels is not None:
             columns = shape[1 - a.rhs_contract[0]]
-            return xt.packed_matmul(op.operands[0], panels, columns=columns, dtype=a.dtype)
+            return xt.packed_matmul(op.operands[0], panels, columns=(columns,), dtype=a.dtype)
         return xt.dot_general(op.operands[0], rhs, **(vars(a) | {"rhs_contract": (0,)})) if transposed and rhs else None
 
     def _panels(self, w: Value, columns: int, exact: bool = False) -> Value | None:
@@ -174,31 +179,40 @@ class _Packer:
         return turned if later else by_rows(op)
 
     def grouped(self, op: Operation) -> Value | None:
-        """A product of computed values: the left one split, the right one transposed, so that groups lie together.
+        """A product of computed values: the right one goes into panels of groups, as weights do.
 
-        Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N] in any order; after: the same with
-        a: [.., M, K / G, G] and b: [.., K / G, N, G].
+        Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N], their last dims in any order
+        After:  ``packed_matmul(a, b') {columns = [N]}`` with b': [.., ceil(N / P), ceil(K / G), P, G], zeros around; a
+        sum of unknown length is one over blocks, of a: [.., M, Q, K / Q], b': [.., ceil(N / P), Q, K / Q / G, P, G].
+        Without tile registers, which take whole panels alone, columns are not filled up, as that copies b once more:
+        they stay together, as a dot_general of [.., M, K / G, G] and [.., K / G, N, G].
         """
         a, group = xt.attrs_of(op), self.group(op)
         lhs, rhs = op.operands
-        dims, batch = xt.shape_of(rhs), len(a.rhs_batch)
-        whole = len(a.lhs_contract) == 1 and a.lhs_contract[0] == len(xt.shape_of(lhs)) - 1
+        dims, batch, last = xt.shape_of(rhs), len(a.rhs_batch), len(xt.shape_of(lhs)) - 1
         leading = tuple(a.lhs_batch) == tuple(a.rhs_batch) == tuple(range(batch))
-        if group == 1 or not whole or not leading or len(dims) != batch + 2:
+        if not leading or len(a.lhs_contract) != 1 or len(dims) != batch + 2:
             return None
-        k = a.rhs_contract[0]
-        depth, n = dims[k], 2 * batch + 1 - k
-        if not isinstance(depth, int) or depth % group:
-            return None
-        left = xt.reshape(lhs, shape=(*xt.shape_of(lhs)[:-1], depth // group, group))
-        source, order = before_transpose(rhs)
-        shape, cut = xt.shape_of(source), order[k]
-        split = xt.reshape(source, shape=(*shape[:cut], depth // group, group, *shape[cut + 1:]))
-        place = [d + (d > cut) for d in order]
-        right = xt.transpose(split, perm=(*place[:batch], cut, place[n], cut + 1))
-        last = len(xt.shape_of(left)) - 1
-        return xt.dot_general(left, right, lhs_batch=a.lhs_batch, rhs_batch=a.rhs_batch, dtype=a.dtype,
-                              lhs_contract=(last - 1, last), rhs_contract=(batch, batch + 2))
+        k, summed = a.rhs_contract[0], a.lhs_contract[0]
+        depth, columns = dims[k], dims[2 * batch + 1 - k]
+        if summed != last:
+            lhs = xt.transpose(lhs, perm=(*(d for d in range(last + 1) if d != summed), summed))
+        blocks: tuple[Dim, ...] = (self.groups(depth, group),) if isinstance(depth, int) \
+            else (ceildiv(depth, group * TILE_GROUPS), TILE_GROUPS)
+        width = panel_width(columns, self.width, False) if isinstance(columns, int) else self.width
+        left = filled(lhs, product(blocks) * group - depth)
+        place, outer = (*range(batch), k, 2 * batch + 1 - k), xt.shape_of(left)[:-1]
+        if not self.tiles and mod(columns, width) != 0:
+            right = xt.reshape(in_groups(rhs, place, batch, (*blocks, group), (1, columns)),
+                               shape=(*dims[:batch], *blocks, columns, group))
+            n = batch + len(blocks)
+            return xt.dot_general(xt.reshape(left, shape=(*outer, *blocks, group)), right, lhs_batch=a.lhs_batch,
+                                  rhs_batch=a.rhs_batch, lhs_contract=tuple(range(last, last + len(blocks) + 1)),
+                                  rhs_contract=(*range(batch, n), n + 1), dtype=a.dtype)
+        if len(blocks) > 1:
+            left = xt.reshape(left, shape=(*outer, *blocks[:-1], blocks[-1] * group))
+        right = in_groups(rhs, place, batch, (*blocks, group), (ceildiv(columns, width), width))
+        return xt.packed_matmul(left, right, columns=(columns,), batch=batch, dtype=a.dtype)
 
     def convolution(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
@@ -220,20 +234,20 @@ class _Packer:
             full = np.pad(w.reshape(window, inputs, outputs), ((0, 0), (0, groups * group - inputs), (0, 0)))
             return pack_columns(full.reshape(-1, outputs), width, group).reshape(-1, *kernel, groups, width, group)
 
-        half = self.width // 2      # a native vector
-        width = width or min((self.width, half), key=lambda p: -(-outputs // p) * p)
+        width = width or self._filled_width(outputs)
         w = self.weight(op, f"panels{width}x{group}", (-(-outputs // width), *kernel, groups, width, group), pack)
-        rest["outputs"] = outputs if outputs % width else 0
-        return xt.convolution(_filled(op.operands[0], groups * group - inputs), w, filter="OHWIoi", **rest)
+        return of_groups(op, w, inputs, outputs)
 
     def filter(self, op: Operation) -> Value | None:
         """A convolution with a computed filter, which a transpose brings into panels: the one that makes it, where
         there is one, or one more where each element of the filter multiplies enough pixels."""
         a, w = xt.attrs_of(op), op.operands[1]
-        outputs = xt.shape_of(w)[-1]
-        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not isinstance(outputs, int) \
-                or self.group(op) != 1:
+        inputs, outputs = xt.shape_of(w)[-2:]
+        if (a.layout, a.filter, a.groups) != ("NHWC", "HWIO", 1) or not isinstance(outputs, int):
             return None
+        group = self.group(op)
+        if group > 1:
+            return self._grouped_filter(op, inputs, outputs, group) if isinstance(inputs, int) else None
         width = self._filter_width(outputs, 1)
         source, order = before_transpose(w)
         if not width or source == w and nominal_count(xt.shape_of(op.results[0])[:-1], {}) < MANY_ROWS:
@@ -244,25 +258,21 @@ class _Packer:
         return xt.convolution(op.operands[0], xt.transpose(split, perm=(cut, *place, cut + 1)),
                               **(vars(a) | {"filter": "OHWIo"}))
 
+    def _grouped_filter(self, op: Operation, inputs: int, outputs: int, group: int) -> Value:
+        """The convolution with its computed filter in panels of groups, filled up with zeros."""
+        w = op.operands[1]
+        width = self._filter_width(outputs, group) or self._filled_width(outputs)
+        depth, panels = (self.groups(inputs, group), group), (-(-outputs // width), width)
+        return of_groups(op, in_groups(w, range(len(xt.shape_of(w))), 0, depth, panels), inputs, outputs)
+
+    def _filled_width(self, outputs: int) -> int:
+        """Columns of a panel where the last one is filled up with zeros."""
+        return min((self.width, self.width // 2), key=lambda p: -(-outputs // p) * p)
+
     def _filter_width(self, outputs: int, group: int) -> int:
         """Columns of a panel of a filter for so many channels; 0 where it stays as it is."""
         half = self.width // 2
-        widths = (self.width, self.width + half, half) if group == 1 else (self.width, half, half // 2)
+        widths = (self.width, self.width + half, half) if group == 1 else (self.width, half) if self.tiles \
+            else (self.width, half, half // 2)
         width = next((p for p in widths if outputs % p == 0 and p >= LEAST), 0)
         return 0 if outputs <= width and group == 1 else width
-
-
-def _filled(x: Value, extra: int) -> Value:
-    """`x` with `extra` zeros more in its last dim; a padding before it makes them too, where it is stored."""
-    if not extra:
-        return x
-    op, rank = producer(x, "pad"), len(xt.shape_of(x))
-    more = (*[0] * (rank - 1), extra)
-    if op is not None and only_user(x) and xt.attrs_of(op).mode == "constant":
-        a = xt.attrs_of(op)
-        wider = xt.pad(op.operands[0], **(vars(a) | {
-            "high": tuple(n + m for n, m in zip(a.high, more, strict=True))}))
-        if "xcc.stored" in op.attributes:
-            owner_op(wider).attributes["xcc.stored"] = op.attributes["xcc.stored"]
-        return wider
-    return xt.pad(x, low=(0,) * rank, high=more)

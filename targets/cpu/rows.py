@@ -22,6 +22,7 @@ TURNED_ROW = 256       # elements of a chunk's rows that are columns of what is 
 SCRATCH = 65536        # bytes on a thread's stack
 INTERLEAVED = 7        # columns at most whose transposed tiles are stored as whole vectors of several rows
 WIDE_WINDOW = 32      # elements, from which on lanes walk a window that steps over several elements
+SHORT = 4              # vectors of a row, fewer than that are reduced across rows
 UNROLLED = 9           # steps of all reduction loops, a window's
 LINES = 64             # of a column, from which on wide tiles of columns pay
 LINE = 128             # bytes, two lines of the caches
@@ -90,6 +91,8 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
     if in_registers:
         vector[last] = -(-estimate(dims[last]) // w.lanes) * w.lanes
     reduce = tuple(_whole_lanes(o, w, dims[last]) if in_registers else row_lanes(o, w) for o in reductions)
+    if over_last and reduced_to_main and estimate(dims[last]) >= w.lanes and all(_is_short(o, w) for o in reductions):
+        vector[last], reduce = w.lanes, tuple((_turned_lanes(o, w),) for o in reductions)
     block = _block(kernel, dims, vector, whole_row, chip.cores)
     park = _parked(kernel, place) if whole_row and not in_registers else -1
     schedule = Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "peel", "rows", parallel,
@@ -98,6 +101,19 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
     if in_registers:
         schedule = schedule.with_cpu(kept=_kept(kernel, place, schedule.block))
     return _past_caches(schedule, kernel, place, chip, whole_row)
+
+
+def _is_short(op: Op, w: Widths) -> bool:
+    """Whether `op` reduces rows of a few vectors at most: as many of them as a vector has lanes are turned at once."""
+    inner = _contiguous_loop(op)
+    size = op.loops[inner] if inner is not None and op.reduction[inner] and sum(op.reduction) == 1 else None
+    return isinstance(size, int) and 1 < size < SHORT * w.lanes
+
+
+def _turned_lanes(op: Op, w: Widths) -> int:
+    """Lanes along a short row: its elements, where a few shuffles turn a block of them, or else whole vectors."""
+    size = int(estimate(op.loops[op.reduction.index(True)]))
+    return size if size < w.lanes and (size <= INTERLEAVED or not size & (size - 1)) else w.lanes
 
 
 def _kept(kernel: Kernel, place: Domain, block: tuple[int, ...]) -> tuple[Kept, ...]:

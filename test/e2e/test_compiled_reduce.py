@@ -43,6 +43,17 @@ def test_extremes_with_nan(kind: str, dtype: str) -> None:
     check(lambda v: xt.reduce(v, kind=kind, axes=[0], keepdims=False), x)
 
 
+@pytest.mark.parametrize("kind, dtype, row", [
+    ("max", "f32", 7), ("sum", "f32", 13), ("min", "f64", 5), ("max", "f16", 30), ("sum", "bf16", 3),
+    ("max", "ui8", 40)])
+def test_rows_of_few_vectors(kind: str, dtype: str, row: int) -> None:
+    """As many rows as a vector has lanes are turned at once; the last ones are fewer, some have a NaN."""
+    x = filled((3, 37, row), numpy_dtype(dtype))
+    if kind in ("max", "min") and dtype != "ui8":
+        x[np.arange(37) % 3, np.arange(37), np.arange(37) % row] = np.nan
+    check(lambda v: xt.reduce(v, kind=kind, axes=[2], keepdims=False), x, dynamic=row in (7, 13), tolerance=4)
+
+
 @given(st.data())
 @examples(4)
 def test_arg_reduce(data: Any) -> None:

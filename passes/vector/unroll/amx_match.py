@@ -20,19 +20,14 @@ INSTRUCTIONS = {frozenset(): "tdpbssd", frozenset({0}): "tdpbusd", frozenset({1}
 
 @dataclass(frozen=True)
 class Read:
-    """An unmasked transfer_read; `dims[v]` is the memory dim of vector dim v, `strides` are of the memory's dims."""
+    """An unmasked transfer_read; `dims[v]` is the memory dim of vector dim v, `strides` are of the memory's dims, None
+    where they are known when the kernel runs."""
 
     memory: Any
     indices: list[Any]
     dims: tuple[int, ...]
     strides: tuple[int | None, ...]
     width: int
-
-    def stride(self, v: int) -> int:
-        """Bytes from one coordinate of vector dim `v` to the next."""
-        step = self.strides[self.dims[v]]
-        assert step is not None
-        return step * self.width
 
 
 @dataclass(frozen=True)
@@ -136,9 +131,7 @@ def _step(chain: Chain, o: Operation) -> Step | None:
     group, steps = c.sizes[c.group], c.sizes[groups]
     if group * left.width != GROUP_BYTES or steps > ROWS or chain.groups not in (0, steps):
         return None
-    rows_step = left.strides[left.dims[len(rows) - 1]]
-    fits = rows_step is not None and _steps(left)[-2:] == [group, 1] and _steps(right)[1:] == [group, 1] \
-        and _steps(right)[0] is not None
+    fits = _steps(left)[-2:] == [group, 1] and _steps(right)[1:] == [group, 1]
     instruction = _instruction(o.operands[1 - number], {int(n != 1 - number) for n in c.unsigned})
     if not fits or not instruction or chain.instruction not in ("", instruction):
         return None

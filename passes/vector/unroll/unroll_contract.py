@@ -12,7 +12,7 @@ from xcc.passes.shared.values import extract, op, pack, shuffle, splat, vec
 from xcc.passes.vector.unroll.dot_products import dot_product
 from xcc.passes.vector.unroll.group_tiles import grouped
 from xcc.passes.vector.unroll.tiles import Key, Tile
-from xcc.passes.vector.unroll.unroll_shape import transposed
+from xcc.passes.vector.unroll.unroll_shape import is_block, transpose_block, transposed
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 NUMBERS = "numbers"         # the maximum, where any lane serves that is not less than a number (xcc.numbers)
@@ -127,7 +127,10 @@ def _multi_reduction(u: Unroller, o: Operation) -> None:
 
 
 def _reduce_rows(kind: str, rows: list[Any]) -> Any:
-    """Lane i of the result is row i reduced."""
+    """Lane i of the result is row i reduced: the sum of columns, where these are few and the rows many."""
+    width, height = ir.VectorType(rows[0].type).shape[0], len(rows)
+    if height >= width and is_block(height, width):
+        return combine_all(kind, transpose_block(rows))
     return pack([horizontal(kind, r) for r in rows])
 
 

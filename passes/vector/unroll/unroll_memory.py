@@ -20,6 +20,7 @@ from xcc.passes.vector.unroll.transfer import Transfer
 from xcc.passes.vector.unroll.unroll_shape import transposed
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
+TURNING = ("vector.transpose", "vector.multi_reduction")       # short rows become columns
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -36,7 +37,7 @@ def _read(u: Unroller, o: Operation) -> None:
     if order is not None and not _only_scalars_wanted(o):
         straight = _read_tile(t.permuted(order), padding)
         u.set(o, transposed(straight, [order.index(i) for i in range(len(order))]))
-    elif t.whole_rows() > 1 and all(use.owner.name == "vector.transpose" for use in o.results[0].uses):
+    elif t.whole_rows() > 1 and all(use.owner.name in TURNING for use in o.results[0].uses):
         u.set(o, _read_rows(t))
     elif t.straight() and not _only_scalars_wanted(o):
         u.set(o, _read_tile(t, padding))
@@ -76,7 +77,7 @@ def _read_tile(t: Transfer, padding: Value) -> Tile:
 
 
 def _read_rows(t: Transfer) -> Tile:
-    """A tile of short rows, several of which are read at once, for a transpose."""
+    """A tile of short rows, several of which are read at once, for what turns them."""
     tile, count, row = t.tile(), t.whole_rows(), t.shape[-1]
     for key in [k for k in tile.keys() if k[-2] % count == 0]:
         rows = min(count, t.shape[-2] - key[-2])

@@ -32,7 +32,7 @@ def transposed(tile: Tile, permutation: Sequence[int]) -> Tile:
         rows = [base[:source] + (first + i,) + base[source + 1:-1] + (column,) for i in range(out.width(key))]
         corner = key[:row] + (column,) + key[row + 1:]
         if corner not in blocks:
-            blocks[corner] = _transpose_block([tile.chunk(r) for r in rows])
+            blocks[corner] = transpose_block([tile.chunk(r) for r in rows])
         out.chunks[key] = blocks[corner][lane]
     return out
 
@@ -44,7 +44,12 @@ def _permute_back(at: Key, permutation: Sequence[int]) -> Key:
     return tuple(back)
 
 
-def _transpose_block(rows: list[Value]) -> list[Value]:
+def is_block(height: int, width: int) -> bool:
+    """Whether a block is transposed by a few shuffles."""
+    return not (height & (height - 1) or width & (width - 1)) or 2 < min(height, width) <= INTERLEAVED
+
+
+def transpose_block(rows: list[Value]) -> list[Value]:
     """r vectors of c lanes to c vectors of r lanes: log2(r) rounds of interleaving where r is a power of two.
 
     Rounds of a square are instructions of x86 and ARM, r of them each: what lies within 128 bits is interleaved there
@@ -54,10 +59,10 @@ def _transpose_block(rows: list[Value]) -> list[Value]:
     width = ir.VectorType(rows[0].type).shape[0]
     if height == 1:
         return [pack([extract(rows[0], i)]) for i in range(width)]
-    if (height & (height - 1) or width & (width - 1)) and 2 < min(height, width) <= INTERLEAVED:
+    if (height & (height - 1) or width & (width - 1)) and is_block(height, width):
         whole = concatenated(rows)
         return [shuffle(whole, whole, range(n, height * width, width)) for n in range(width)]
-    if height & (height - 1) or width & (width - 1) or width == 1:
+    if not is_block(height, width) or width == 1:
         return [pack([extract(r, i) for r in rows]) for i in range(width)]
     if height == width:
         piece = min(width, max(1, PIECE_BITS // ir.VectorType(rows[0].type).element_type.width))

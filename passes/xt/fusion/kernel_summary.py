@@ -160,7 +160,8 @@ def contracted(op: Operation) -> Dim:
     if name_of(op) == "dot_general":
         return symbolic.product(w[d] for d in a.rhs_contract)
     if name_of(op) == "packed_matmul":
-        return symbolic.product([w[a.batch + 1], *w[a.batch + 3:]])
+        lane = max(a.batch + 2, len(w) - 2)
+        return symbolic.product([*w[a.batch + 1:lane], *w[lane + 1:]])
     if name_of(op) == "winograd_convolution":
         return symbolic.floordiv(w[0] * w[1] * w[3], a.tile ** 2)       # without the transforms
     outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWI": w[0], "GIHWO": w[-1] * a.groups, "OHWIo": w[0] * w[-1],

@@ -70,16 +70,17 @@ def panel_coordinates(n: AffineExpr, width: Dim) -> tuple[AffineExpr, AffineExpr
 
 @converts("packed_matmul")
 def convert_packed_matmul(b: Builder, op: Op) -> View:
-    """Column n of the right operand is n mod P of panel n floordiv P; k is k mod G of group k floordiv G."""
+    """Column n of the right operand is n mod P of panel n floordiv P; k is k mod G of group k floordiv G of block q."""
     lhs, rhs = (v.plain() for v in op.operands)
     batch = op.attr("batch", 0)
-    _, depth, width, *group = rhs.dims[batch:]
-    loops = [*op.dims, depth, *group]
+    packed: Any = rhs.dims[batch:]
+    _, *blocks, depth, width, group = packed if len(packed) > 3 else (*packed, 0)
+    loops = [*op.dims, *blocks, depth, *[group] * bool(group)]
     d = [dim_expr(i) for i in range(len(loops))]
-    rows, n, k, inner = d[:len(op.dims) - 1], d[len(op.dims) - 1], d[len(op.dims)], d[len(op.dims) + 1:]
+    rows, n, summed = d[:len(op.dims) - 1], d[len(op.dims) - 1], d[len(op.dims):]
+    q, k, inner = summed[:len(blocks)], summed[len(blocks)], summed[len(blocks) + 1:]
     panel, lane = panel_coordinates(n, width)
-    steps: Any = group[0] if group else 1
-    whole = k * steps + inner[0] if inner else k
-    out = contract(b, loops, len(op.dims), [(lhs, [*rows, whole]), (rhs, [*rows[:batch], panel, k, lane, *inner])],
-                   op.dtype)
+    whole = k * group + inner[0] if inner else k
+    out = contract(b, loops, len(op.dims), [(lhs, [*rows, *q, whole]),
+                                            (rhs, [*rows[:batch], panel, *q, k, lane, *inner])], op.dtype)
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)

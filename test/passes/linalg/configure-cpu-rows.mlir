@@ -282,3 +282,25 @@ func.func private @channels(%x: tensor<13x10x46x17xf32>) -> tensor<10xf32>
   } -> tensor<10xf32>
   return %y : tensor<10xf32>
 }
+
+// -----
+
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#r = affine_map<(d0, d1) -> (d0)>
+
+// Rows of seven: a vector of them is reduced at once.
+// CHECK-LABEL: func.func private @short_rows
+// CHECK-SAME: reduce = [array<i64: 7>], tail = "peel", vector = array<i64: 16>
+func.func private @short_rows(%x: tensor<999x7xf32>) -> tensor<999xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[999, 7]], xt.result_dims = [[999]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<999xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<999xf32>) -> tensor<999xf32>
+  %y = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<999x7xf32>) outs(%f : tensor<999xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<999xf32>
+  return %y : tensor<999xf32>
+}

@@ -12,7 +12,7 @@
 // CHECK: %[[B:.*]] = vector.transfer_read %[[W]]{{.*}}vector<32x4xi8>
 // CHECK: vector.contract {{.*}} %[[A]], %[[B]], {{.*}} {xcc.unsigned = array<i64: 0>} : vector<12x4xi8>, vector<32x4xi8> into vector<12x32xi32>
 func.func private @bytes(%x: tensor<48x512xui8>, %w: tensor<8x128x32x4xi8>) -> tensor<48x256xi32> attributes {xt.kernel, xt.symbols = []} {
-  %0 = "xt.packed_matmul"(%x, %w) {batch = 0 : i64, columns = 256 : i64, dtype = i32} : (tensor<48x512xui8>, tensor<8x128x32x4xi8>) -> tensor<48x256xi32>
+  %0 = "xt.packed_matmul"(%x, %w) {batch = 0 : i64, columns = [256], dtype = i32} : (tensor<48x512xui8>, tensor<8x128x32x4xi8>) -> tensor<48x256xi32>
   return %0 : tensor<48x256xi32>
 }
 
@@ -21,7 +21,7 @@ func.func private @bytes(%x: tensor<48x512xui8>, %w: tensor<8x128x32x4xi8>) -> t
 // CHECK: vector.contract {{.*}} : vector<4xi8>, vector<32x4xi8> into vector<32xi32>
 // CHECK-NOT: vector.multi_reduction
 func.func private @row(%x: tensor<1x512xui8>, %w: tensor<8x128x32x4xi8>) -> tensor<1x256xi32> attributes {xt.kernel, xt.symbols = []} {
-  %0 = "xt.packed_matmul"(%x, %w) {batch = 0 : i64, columns = 256 : i64, dtype = i32} : (tensor<1x512xui8>, tensor<8x128x32x4xi8>) -> tensor<1x256xi32>
+  %0 = "xt.packed_matmul"(%x, %w) {batch = 0 : i64, columns = [256], dtype = i32} : (tensor<1x512xui8>, tensor<8x128x32x4xi8>) -> tensor<1x256xi32>
   return %0 : tensor<1x256xi32>
 }
 

@@ -112,3 +112,45 @@ func.func @few_groups(%x: memref<20x5x4xi8>, %w: memref<5x16x4xi8>, %y: memref<2
   }
   return
 }
+
+// Tiles of two heights in loops of their own: what the registers look like is set once before each loop. How far rows are
+// apart is known when the kernel runs.
+// CHECK-LABEL: func.func @heights
+// CHECK: "llvm.x86.ldtilecfg"
+// CHECK-NEXT: scf.for
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}:3, %[[STRIDES:.*]]:3 = memref.extract_strided_metadata %arg0
+// CHECK: arith.muli %[[STRIDES]]#0,
+// CHECK: "llvm.x86.ldtilecfg"
+// CHECK-NEXT: scf.for
+// CHECK-NOT: ldtilecfg
+// CHECK: "llvm.x86.tilerelease"
+func.func @heights(%x: memref<?x?x2xbf16>, %w: memref<16x32x2xbf16>, %y: memref<?x32xf32>, %n: index) attributes {xt.kernel} {
+  %zero32 = arith.constant dense<0.0> : vector<32x32xf32>
+  %zero10 = arith.constant dense<0.0> : vector<10x32xf32>
+  %c0 = arith.constant 0 : index
+  %c10 = arith.constant 10 : index
+  %c32 = arith.constant 32 : index
+  %pad = arith.constant 0.0 : bf16
+  %none = arith.constant 0.0 : f32
+  scf.forall (%i) in (2) {
+    scf.for %m = %c0 to %n step %c32 {
+      %buffer = memref.alloca() {alignment = 64 : i64} : memref<32x32xf32>
+      %u = vector.transfer_read %x[%m, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<?x?x2xbf16>, vector<32x16x2xbf16>
+      %v = vector.transfer_read %w[%c0, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<16x32x2xbf16>, vector<16x32x2xbf16>
+      %t = vector.contract {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction", "reduction"], kind = #vector.kind<add>} %u, %v, %zero32 : vector<32x16x2xbf16>, vector<16x32x2xbf16> into vector<32x32xf32>
+      vector.transfer_write %t, %buffer[%c0, %c0] {in_bounds = [true, true]} : vector<32x32xf32>, memref<32x32xf32>
+      %q = vector.transfer_read %buffer[%c0, %c0], %none {in_bounds = [true, true]} : memref<32x32xf32>, vector<32x32xf32>
+      vector.transfer_write %q, %y[%m, %c0] {in_bounds = [true, true]} : vector<32x32xf32>, memref<?x32xf32>
+    }
+    scf.for %m = %c0 to %n step %c10 {
+      %buffer = memref.alloca() {alignment = 64 : i64} : memref<10x32xf32>
+      %u = vector.transfer_read %x[%m, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<?x?x2xbf16>, vector<10x16x2xbf16>
+      %v = vector.transfer_read %w[%c0, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<16x32x2xbf16>, vector<16x32x2xbf16>
+      %t = vector.contract {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction", "reduction"], kind = #vector.kind<add>} %u, %v, %zero10 : vector<10x16x2xbf16>, vector<16x32x2xbf16> into vector<10x32xf32>
+      vector.transfer_write %t, %buffer[%c0, %c0] {in_bounds = [true, true]} : vector<10x32xf32>, memref<10x32xf32>
+      %q = vector.transfer_read %buffer[%c0, %c0], %none {in_bounds = [true, true]} : memref<10x32xf32>, vector<10x32xf32>
+      vector.transfer_write %q, %y[%m, %c0] {in_bounds = [true, true]} : vector<10x32xf32>, memref<?x32xf32>
+    }
+  }
+  return
+}

@@ -26,6 +26,22 @@ func.func @masked(%x: memref<?xf32>, %n: index) -> f32 {
   return %s : f32
 }
 
+// Short rows, one access together, become columns, which are added up: no lanes of one vector are.
+// CHECK-LABEL: func.func @summed_rows
+// CHECK: vector.load %{{.*}} : memref<8x3xf32>, vector<24xf32>
+// CHECK-NOT: vector.reduction
+// CHECK-COUNT-3: arith.addf {{.*}} : vector<8xf32>
+// CHECK: vector.store
+func.func @summed_rows(%x: memref<8x3xf32>, %y: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %one = arith.constant dense<1.0> : vector<8xf32>
+  %v = vector.transfer_read %x[%c0, %c0], %pad {in_bounds = [true, true]} : memref<8x3xf32>, vector<8x3xf32>
+  %s = vector.multi_reduction <add>, %v, %one [1] : vector<8x3xf32> to vector<8xf32>
+  vector.transfer_write %s, %y[%c0] {in_bounds = [true]} : vector<8xf32>, memref<8xf32>
+  return
+}
+
 // A row without a lane that counts is stored, masked, to the first row's place: there is memory.
 // CHECK-LABEL: func.func @masked_rows
 // CHECK-SAME: %[[X:.*]]: memref<?x8xf32>, %[[I:.*]]: index, %[[N:.*]]: index

@@ -6,7 +6,7 @@
 // CHECK-DAG: "xt.weight"() {name = "w.bytes"} : () -> tensor<48x64xui8>
 // CHECK-DAG: "xt.unpack"({{.*}} {axis = 0 : i64, dtype = i4, size = [96]} : (tensor<48x64xui8>) -> tensor<96x64xi4>
 // CHECK-DAG: "xt.stretch"({{.*}} {axis = 1 : i64, size = [64], times = 32 : i64} : (tensor<3x2x32xf32>) -> tensor<3x64x32xf32>
-// CHECK: "xt.packed_matmul"({{.*}} {batch = 0 : i64, columns = 96 : i64
+// CHECK: "xt.packed_matmul"({{.*}} {batch = 0 : i64, columns = [96]
 func.func @block(%x: tensor<5x64xf32>) -> tensor<5x96xf32> {
   %w = "xt.weight"() {name = "w"} : () -> tensor<96x64xi4>
   %s = "xt.weight"() {name = "s"} : () -> tensor<96x2xf32>

@@ -3,7 +3,7 @@
 // A weight [K, N] goes into panels of 4 columns; the last one is filled up.
 // CHECK-LABEL: func.func @columns(
 // CHECK: %[[W:.*]] = "xt.weight"() {name = "w.panels4"} : () -> tensor<3x5x4xf32>
-// CHECK: "xt.packed_matmul"(%{{.*}}, %[[W]]) {batch = 0 : i64, columns = 10 : i64
+// CHECK: "xt.packed_matmul"(%{{.*}}, %[[W]]) {batch = 0 : i64, columns = [10]
 func.func @columns(%x: tensor<2x5xf32>) -> tensor<2x10xf32> {
   %w = "xt.weight"() {name = "w"} : () -> tensor<5x10xf32>
   %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x5xf32>, tensor<5x10xf32>) -> tensor<2x10xf32>
@@ -45,9 +45,21 @@ func.func @as_they_are(%x: tensor<2x5xf32>, %v: tensor<4x8xf32>) -> tensor<2x8xf
 // CHECK-LABEL: func.func @bytes(
 // CHECK: %[[W:.*]] = "xt.weight"() {name = "q.panels4x4"} : () -> tensor<2x2x4x4xi8>
 // CHECK: %[[X:.*]] = "xt.pad"(%{{.*}}) {high = [0, 3]
-// CHECK: "xt.packed_matmul"(%[[X]], %[[W]]) {batch = 0 : i64, columns = 8 : i64, dtype = i32}
+// CHECK: "xt.packed_matmul"(%[[X]], %[[W]]) {batch = 0 : i64, columns = [8], dtype = i32}
 func.func @bytes(%x: tensor<2x5xui8>) -> tensor<2x8xi32> {
   %w = "xt.weight"() {name = "q"} : () -> tensor<5x8xi8>
+  %0 = "xt.dot_general"(%x, %w) {dtype = i32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x5xui8>, tensor<5x8xi8>) -> tensor<2x8xi32>
+  return %0 : tensor<2x8xi32>
+}
+
+// A computed right side goes into panels of groups, too, its last groups filled up with zeros.
+// CHECK-LABEL: func.func @computed_bytes(
+// CHECK: %[[X:.*]] = "xt.pad"(%arg0) {high = [0, 3]
+// CHECK: %[[P:.*]] = "xt.pad"(%arg1) {high = [3, 0]
+// CHECK: %[[S:.*]] = "xt.reshape"(%[[P]]) {shape = [2, 4, 2, 4]}
+// CHECK: %[[W:.*]] = "xt.transpose"(%[[S]]) {perm = [2, 0, 3, 1]}
+// CHECK: "xt.packed_matmul"(%[[X]], %[[W]]) {batch = 0 : i64, columns = [8], dtype = i32}
+func.func @computed_bytes(%x: tensor<2x5xui8>, %w: tensor<5x8xi8>) -> tensor<2x8xi32> {
   %0 = "xt.dot_general"(%x, %w) {dtype = i32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<2x5xui8>, tensor<5x8xi8>) -> tensor<2x8xi32>
   return %0 : tensor<2x8xi32>
 }

@@ -96,6 +96,17 @@ def test_rows_known_at_run_time(emulated: None) -> None:
         assert np.allclose(run(model, x), rounded(x) @ rounded(w), rtol=2e-2, atol=5e-2)
 
 
+def test_columns_and_sums_known_at_run_time(emulated: None) -> None:
+    nodes = [helper.make_node("Transpose", ["x"], ["t"]), helper.make_node("MatMul", ["x", "t"], ["s"]),
+             helper.make_node("Tanh", ["s"], ["u"]), helper.make_node("MatMul", ["u", "x"], ["y"])]
+    model = compiled(nodes, np.zeros((1, 64), np.float32), {}, ("n", 64), precision="bf16")
+    for n in (1, 32, 43, 101):
+        x = RNG.standard_normal((n, 64)).astype(np.float32) / 8
+        wanted = rounded(np.tanh(rounded(x) @ rounded(x).T)) @ rounded(x)
+        got = run(model, x) if n > 31 else model.run({"x": x})["y"]
+        assert np.allclose(got, wanted, rtol=2e-2, atol=2e-2)
+
+
 @pytest.mark.parametrize("inputs, size, stride, window, outputs", [
     (32, 14, 1, 3, 64), (32, 7, 1, 3, 32), (32, 28, 2, 3, 64), (32, 20, 1, 1, 96), (3, 12, 2, 3, 32),
     (37, 9, 1, 3, 42)])
@@ -123,11 +134,12 @@ def test_products_of_bytes_are_exact(emulated: None, rows: int, depth: int, colu
     assert (run(model, x) == x.astype(np.int64) @ w.astype(np.int64)).all()
 
 
-def test_products_of_computed_operands(emulated: None) -> None:
-    x = RNG.standard_normal((3, 64, 64)).astype(np.float32)
+@pytest.mark.parametrize("rows, depth", [(64, 64), (37, 43), (18, 7)])
+def test_products_of_computed_operands(emulated: None, rows: int, depth: int) -> None:
+    x = RNG.standard_normal((3, rows, depth)).astype(np.float32)
     nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["x", "t"], ["s"]),
              helper.make_node("Tanh", ["s"], ["u"]), helper.make_node("MatMul", ["u", "v"], ["y"])]
-    v = RNG.standard_normal((3, 64, 64)).astype(np.float32)
+    v = RNG.standard_normal((3, rows, 45)).astype(np.float32)
     model = compiled(nodes, x, {"v": v}, x.shape, precision="bf16")
     wanted = rounded(np.tanh(rounded(x) @ rounded(x).transpose(0, 2, 1))) @ rounded(v)
     assert np.allclose(run(model, x), wanted, rtol=2e-2, atol=0.3)

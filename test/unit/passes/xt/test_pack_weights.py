@@ -15,7 +15,7 @@ from xcc.targets.cpu.chip import CHIPS
 from xcc.weights import WeightStore
 
 RNG = np.random.default_rng(0)
-N = sym("n")
+N, M = sym("n"), sym("m")
 
 
 def data(*shape):
@@ -79,19 +79,21 @@ GROUPED = {
 @pytest.mark.parametrize("case", GROUPED)
 @pytest.mark.parametrize("chip", ["znver4", "sapphirerapids"])
 @pytest.mark.parametrize("kinds", [("ui8", "i8", "i32"), ("i8", "i8", "i32"), ("bf16", "bf16", "bf16")])
-def test_numbers_stay_in_groups(case, kinds, chip):
+@pytest.mark.parametrize("computed", [False, True])
+def test_numbers_stay_in_groups(case, kinds, chip, computed):
     """Groups of bytes (of either sign on the left) and pairs of bf16, filled with zeros where a dim is no multiple."""
     shape, weight, make = GROUPED[case]
     store = WeightStore()
     w = drawn(kinds[1], *weight)
     store.add("w", w)
-    module = module_of(lambda x: make(x, xt.weight("w", weight, kinds[1]), kinds[2]), xt.TensorType(shape, kinds[0]))
-    x = drawn(kinds[0], *(5 if d is N else d for d in shape))
-    want = reference(module, [x], {"w": w})
+    types = [xt.TensorType(shape, kinds[0]), *[xt.TensorType(weight, kinds[1])] * computed]
+    module = module_of(lambda x, *y: make(x, *(y or (xt.weight("w", weight, kinds[1]),)), kinds[2]), *types)
+    arguments = [drawn(kinds[0], *(5 if d is N else d for d in shape)), *[w] * computed]
+    want = reference(module, arguments, {"w": w})
     PackWeights(width=4, dot=("vnni", "sdot", "bf16")).run(module, PassContext(weights=store, chip=CHIPS[chip]))
     xt.verify(module)
-    assert "OHWIoi" in str(module) or "packed_matmul" in str(module)
-    got = reference(module, [x], {n: store[n] for n in store})
+    assert "OHWIoi" in str(module) or "packed_matmul" in str(module) or computed and chip == "znver4"
+    got = reference(module, arguments, {n: store[n] for n in store})
     np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
 
 
@@ -125,20 +127,30 @@ def test_groups_that_fill_tile_registers(groups, filled, step):
 
 
 @pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 2, 3, 1)])
-def test_computed_operands_are_grouped(order):
-    """A product of two activations splits what it sums over; a transpose before it becomes part of its own."""
+@pytest.mark.parametrize("columns, depth, summed", [(5, 6, 3), (5, 7, 3), (5, 6, 2), (M, 6, 3), (5, M, 3), (M, M, 2)])
+@pytest.mark.parametrize("chip", ["znver4", "sapphirerapids"])
+def test_computed_operands_are_grouped(order, columns, depth, summed, chip):
+    """The right of two activations goes into groups, in blocks where the sum's length is not known, for tile registers
+    in panels; a transpose before it becomes part of its own. The left one is summed along its last dims."""
     store, contract = WeightStore(), 3 if order == (0, 2, 1, 3) else 2
+    left = [2, 3, N, N]
+    left[summed] = depth
 
     def build(x, y):
-        return xt.dot_general(x, xt.transpose(y, perm=order), lhs_batch=(0, 1), rhs_batch=(0, 1), lhs_contract=(3,),
-                              rhs_contract=(contract,))
+        return xt.dot_general(x, xt.transpose(y, perm=order), lhs_batch=(0, 1), rhs_batch=(0, 1),
+                              lhs_contract=(summed,), rhs_contract=(contract,))
 
-    module = module_of(build, xt.TensorType((2, 3, N, 6), "bf16"), xt.TensorType((2, 5, 3, 6), "bf16"))
-    arguments = [drawn("bf16", 2, 3, 4, 6), drawn("bf16", 2, 5, 3, 6)]
+    module = module_of(build, xt.TensorType(tuple(left), "bf16"), xt.TensorType((2, columns, 3, depth), "bf16"))
+    sizes = {N: 4, M: 5}
+    arguments = [drawn("bf16", *(sizes.get(d, d) for d in dims)) for dims in (left, (2, columns, 3, depth))]
     want = reference(module, arguments, {})
-    PackWeights(width=32, dot=("bf16",)).run(module, PassContext(weights=store, chip=CHIPS["znver4"]))
+    PackWeights(width=32, dot=("bf16",)).run(module, PassContext(weights=store, chip=CHIPS[chip]))
     xt.verify(module)
-    assert str(module).count("xt.transpose") == 1 and "tensor<2x3x3x5x2xbf16>" in str(module)
+    panels, blocks = ("1x", "16x") if columns == 5 else ("?x", "32x"), "?x16x" if depth is M else f"{-(-depth // 2)}x"
+    if chip == "znver4":
+        panels = ("", "5x" if columns == 5 else "?x")
+    assert f"tensor<2x3x{panels[0]}{blocks}{panels[1]}2xbf16" in str(module)
+    assert str(module).count("xt.transpose") == 1 + (summed == 2)
     got = reference(module, arguments, {})
     np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
 
