@@ -25,15 +25,15 @@ def drawn(*shape: int) -> Any:
 
 
 def model(op: str, inputs: Sequence[Any], outputs: int, free: dict[int, Sequence[Any]] | None = None,
-          constant: Sequence[int] = (), **attributes: Any) -> Any:
-    """One node of com.microsoft. `free` has shapes with symbols for some inputs; those of `constant` are weights."""
+          constant: Sequence[int] = (), domain: str = "com.microsoft", **attributes: Any) -> Any:
+    """One node. `free` has shapes with symbols for some inputs; those of `constant` are weights."""
     names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
     kind = helper.np_dtype_to_tensor_dtype
     given = [helper.make_tensor_value_info(n, kind(x.dtype), (free or {}).get(i, x.shape))
              for i, (n, x) in enumerate(zip(names, inputs, strict=True)) if n and i not in constant]
     results = [onnx.ValueInfoProto(name=f"y{i}") for i in range(outputs)]
     weights = [numpy_helper.from_array(inputs[i], names[i]) for i in constant]
-    node = helper.make_node(op, names, [f"y{i}" for i in range(outputs)], domain="com.microsoft", **attributes)
+    node = helper.make_node(op, names, [f"y{i}" for i in range(outputs)], domain=domain, **attributes)
     sets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(helper.make_graph([node], "g", given, results, weights), opset_imports=sets, ir_version=10)
 
@@ -148,6 +148,114 @@ def test_group_query_attention_of_a_length_that_an_input_tells():
     for new, past, total in ((1, 6, 7), (4, 0, 4), (1, 9, 7)):
         inputs = grouped(new, past, (total, total), total, packed=True)
         check("GroupQueryAttention", inputs, 3, num_heads=HEADS, kv_num_heads=2, free=free, filled=(total,))
+
+
+def numbers(*shape: int) -> tuple[Any, Any, Any]:
+    """Bytes, with their scale and zero point."""
+    return RNG.integers(0, 255, shape, np.uint8), np.array(0.02, np.float32), np.array(120, np.uint8)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_quantised_attention(causal):
+    x, scale, zero = numbers(BATCH, SEQ, 12)
+    weight = RNG.integers(-127, 127, (12, 3 * WIDTH)).astype(np.int8)
+    inputs = [x, weight, drawn(3 * WIDTH), scale, np.array(0.03, np.float32)]
+    common = {"num_heads": HEADS, "unidirectional": causal}
+    check("QAttention", [*inputs, np.array([SEQ, 2], np.int32), zero, np.array(3, np.int8)], **common)
+    past = drawn(2, BATCH, HEADS, 3, SIZE)
+    check("QAttention", [*inputs, np.ones((BATCH, SEQ + 3), np.int32), zero, None, past], 2, **common)
+    rows = [*inputs[:4], np.abs(drawn(3 * WIDTH)) / 50, None, zero, RNG.integers(-9, 9, 3 * WIDTH).astype(np.int8)]
+    check("QAttention", rows, constant=(1,), **common)
+
+
+def test_quantised_embed_layer_normalization():
+    tokens, kinds = (RNG.integers(0, n, (BATCH, SEQ)).astype(np.int32) for n in (11, 2))
+    tables, scales, zeros = zip(*(numbers(*s) for s in ((11, 16), (SEQ, 16), (2, 16), (16,), (16,))), strict=True)
+    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+    check("QEmbedLayerNormalization", [tokens, kinds, *tables, mask, *scales, *zeros], 2)
+
+
+@pytest.mark.parametrize("direction, count", [("forward", 1), ("bidirectional", 2)])
+@pytest.mark.parametrize("columns", [False, True])
+def test_lstm_with_matrices_of_bytes(direction, count, columns):
+    """The same as the LSTM of the floats that the bytes stand for."""
+    w, r = (RNG.integers(-127, 127, (count, n, 12)).astype(np.int8) for n in (5, 3))
+    wide = (count, 12) if columns else (count,)
+    scales, zeros = np.abs(drawn(2, *wide)) / 100, RNG.integers(-9, 9, (2, *wide)).astype(np.int8)
+    own = [(m - z.reshape(count, 1, -1).astype(np.float32)) * s.reshape(count, 1, -1)
+           for m, s, z in zip((w, r), scales, zeros, strict=True)]
+    x, bias, length = drawn(SEQ, BATCH, 5), drawn(count, 24), np.array([5, 2], np.int32)
+    inputs = [x, w, r, bias, length, None, None, None, scales[0], zeros[0], scales[1], zeros[1]]
+    options = {"hidden_size": 3, "direction": direction}
+    made = model("DynamicQuantizeLSTM", inputs, 3, **options)
+    got = evaluated(made, {f"x{i}": a for i, a in enumerate(inputs) if a is not None})
+    plain = [x, *(m.transpose(0, 2, 1) for m in own), bias, length]
+    made = model("LSTM", plain, 3, domain="", **options)
+    want = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {f"x{i}": a for i, a in enumerate(plain)})
+    for g, wanted in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, wanted, atol=2e-5)
+
+
+def steps(op: str, inputs: Sequence[Any], **options: Any) -> None:
+    """Results in bytes may be a step beside onnxruntime's, which rounds sums of floats of other orders."""
+    check(op, inputs, atol=1, **options)
+
+
+def test_quantised_softmax_pool_and_where():
+    x, scale, zero = numbers(2, 3, 8, 9)
+    unit = [np.array(1 / 256, np.float32), np.array(0, np.uint8)]
+    for axis, opset in ((-1, 13), (1, 13), (1, 12)):
+        steps("QLinearSoftmax", [x, np.asarray(scale * 2), zero, *unit], axis=axis, opset=opset)
+    out = [np.array(0.015, np.float32), np.array(110, np.uint8)]
+    for more in ({}, {"ceil_mode": 1}, {"pads": [1, 0, 1, 1]}, {"pads": [1, 0, 1, 1], "count_include_pad": 1}):
+        steps("QLinearAveragePool", [x, scale, zero, *out], kernel_shape=[3, 2], strides=[2, 2], **more)
+    y, _, other = numbers(3, 1, 9)
+    steps("QLinearWhere", [RNG.random((2, 1, 8, 1)) < 0.5, x, scale, zero, y, np.asarray(scale * 3), other, *out])
+
+
+def last(x: Any) -> Any:
+    """[n, c, h, w] as [n, h, w, c]."""
+    return np.ascontiguousarray(x.transpose(0, 2, 3, 1))
+
+
+def same(op: str, inputs: Sequence[Any], nodes: Sequence[Any], feeds: dict[str, Any], **options: Any) -> None:
+    """onnxruntime has `op` on GPUs alone: it gives what its `nodes`, which end in y0, give with the channels first."""
+    results = [onnx.ValueInfoProto(name="y0")]
+    given = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+             for n, a in feeds.items()]
+    plain = helper.make_model(helper.make_graph(nodes, "g", given, results), ir_version=10,
+                              opset_imports=[helper.make_opsetid("", 21)])
+    want, = onnxruntime.InferenceSession(plain.SerializeToString()).run(None, feeds)
+    got = evaluated(model(op, inputs, 1, **options), {f"x{i}": a for i, a in enumerate(inputs) if a is not None})
+    np.testing.assert_allclose(got[0], last(want) if want.ndim == 4 else want, atol=2e-5, rtol=1e-4)
+
+
+def test_channels_last_of_diffusion_models():
+    node = helper.make_node
+    x, w, b = drawn(2, 8, 6, 5), drawn(12, 4, 3, 3), drawn(12)
+    form = {"group": 2, "strides": [2, 1], "pads": [1] * 4}
+    same("NhwcConv", [last(x), last(w), b], [node("Conv", ["x", "w", "b"], ["y0"], **form)],
+         {"x": x, "w": w, "b": b}, **form)
+    gamma, beta, skip, bias = drawn(8), drawn(8), drawn(2, 8, 1, 1), drawn(8)
+    norm = node("GroupNormalization", ["x", "gamma", "beta"], ["n"], num_groups=4)
+    silu = [node("Sigmoid", ["n"], ["s"]), node("Mul", ["n", "s"], ["y0"])]
+    same("GroupNorm", [last(x), gamma, beta], [norm, *silu], {"x": x, "gamma": gamma, "beta": beta}, groups=4,
+         activation=1)
+    for narrow in (skip[:, :, 0, 0], last(skip)):
+        same("SkipGroupNorm", [last(x), gamma, beta, narrow, bias],
+             [node("Add", ["x", "k"], ["n0"]), node("Add", ["n0", "b"], ["x1"]),
+              node("GroupNormalization", ["x1", "gamma", "beta"], ["y0"], num_groups=4)],
+             {"x": x, "k": skip, "b": bias[:, None, None], "gamma": gamma, "beta": beta}, groups=4, activation=0)
+
+
+def test_biases_of_diffusion_models():
+    node = helper.make_node
+    x, bias, skip = drawn(2, 5, 12), drawn(12), drawn(2, 5, 12)
+    added = node("Add", ["x", "b"], ["t"])
+    same("BiasAdd", [x, bias, skip], [added, node("Add", ["t", "k"], ["y0"])], {"x": x, "b": bias, "k": skip})
+    halves = [node("Split", ["t"], ["l", "r"], axis=2, num_outputs=2), node("Gelu", ["r"], ["g"]),
+              node("Mul", ["l", "g"], ["y0"])]
+    same("BiasSplitGelu", [x, bias], [added, *halves], {"x": x, "b": bias})
 
 
 def test_embed_layer_normalization():
