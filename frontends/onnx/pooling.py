@@ -34,7 +34,7 @@ def average_pool(cx: Context) -> Value:
 
 
 def averages(cx: Context, x: Value) -> Value:
-    """Sums over counts; padding counts with count_include_pad, what `pool_padding` adds never does. x: like operand 0."""
+    """Sums of `x`, like operand 0, over counts: padding counts with count_include_pad, that of `pool_padding` never."""
     w, high = _window(cx)
     return average(x, w, high, bool(cx.attr("count_include_pad", 0)))
 
