@@ -29,7 +29,7 @@ class _Constants:
         self._known = KnownAddresses(places)
         self._counted = picked([n for n, t in enumerate(values) if not t.is_inference()])
         self._writes = [*map(_WRITES, self._counted(values))]   # how often torch has counted a write to each of these
-        self._memory = [StorageWeakRef(t.untyped_storage()) for t in values]
+        self._memory = [StorageWeakRef(t.untyped_storage()) for t in values]    # type: ignore[no-untyped-call]
 
     def hold(self, arguments: list[Any], values: Sequence[Any]) -> bool:
         """Whether the static arguments, `values`, are what is compiled in: there may be hundreds, each call asks."""
@@ -40,7 +40,7 @@ class _Constants:
 
     def alive(self) -> bool:
         """Whether all the memory that was compiled in is still that of tensors."""
-        return not any(m.expired() for m in self._memory)
+        return not any(m.expired() for m in self._memory)     # type: ignore[no-untyped-call]
 
 
 class FrozenCall:
