@@ -150,6 +150,21 @@ def test_group_query_attention_of_a_length_that_an_input_tells():
         check("GroupQueryAttention", inputs, 3, num_heads=HEADS, kv_num_heads=2, free=free, filled=(total,))
 
 
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_matrices_of_few_bits(bits):
+    n, k, size = 6, 40, 16
+    blocks = -(-k // size)
+    packed = RNG.integers(0, 255, (n, blocks, size * bits // 8), np.uint8)
+    zeros = RNG.integers(0, 255, (n, -(-blocks * bits // 8)), np.uint8)
+    inputs = [drawn(3, k), packed, drawn(n, blocks)]
+    common = {"K": k, "N": n, "bits": bits, "block_size": size}
+    check("MatMulNBits", [*inputs, zeros, None, drawn(n)], constant=(1, 2, 3), **common)
+    if bits == 4:       # a block for each column, as GPTQ's order of activations has it
+        groups = RNG.permutation(np.arange(k) // size).astype(np.int32)
+        for points in (None, drawn(n, blocks)):     # beside packed ones onnxruntime takes 8
+            check("MatMulNBits", [*inputs, points, groups], constant=(1, 2, 4), **common)
+
+
 def numbers(*shape: int) -> tuple[Any, Any, Any]:
     """Bytes, with their scale and zero point."""
     return RNG.integers(0, 255, shape, np.uint8), np.array(0.02, np.float32), np.array(120, np.uint8)
