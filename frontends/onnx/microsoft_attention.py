@@ -139,6 +139,8 @@ def _projected(cx: Context, packed: Value, mask: int, past: int, bias: int) -> t
     """The attention of `packed` [batch, seq, q + k + v]; the operands of its mask, cache and bias of scores."""
     if cx.attr("do_rotary", 0):
         cx.fail("do_rotary is not supported; RotaryEmbedding is")
+    if cx.attr("past_present_share_buffer", 0):
+        cx.fail("a cache that past and present share is not supported")
     heads, sizes = cx.attr("num_heads", 1), cx.attr("qkv_hidden_sizes")
     third = symbolic.floordiv(cx.shape(1)[1], 3)
     q, k, v = (split_heads(x, heads) for x in split_axis(packed, 2, tuple(sizes or (third, third, third))))
@@ -161,6 +163,10 @@ def group_query_attention(cx: Context) -> tuple[Value, Value, Value]:
     for name in ("k_quant_type", "v_quant_type"):
         if cx.attr(name, "NONE") not in ("NONE", b"NONE"):
             cx.fail("caches of narrow numbers are not supported")
+    if any(cx.has(i) for i in range(12, len(cx))) or cx.wants(3):
+        cx.fail("norms and scales of heads, lengths of queries and the output of scores are not supported")
+    if cx.attr("causal", 1) == 0 or cx.attr("sliding_window_cache", 0):
+        cx.fail("causal=0 and sliding_window_cache are not supported")
     q, k, v = _grouped(cx)
     new, total = xt.shape_of(q)[2], cx.dims(6)[0]
     begin = _begin(cx, new, total)

@@ -132,6 +132,8 @@ def matmul_n_bits(cx: Context) -> Value:
     k, n, bits, size = (int(cx.attr(v)) for v in ("K", "N", "bits", "block_size"))
     if bits not in (2, 4, 8):
         cx.fail(f"{bits} bits are not supported; 2, 4 and 8 are")
+    if cx.attr("weight_prepacked", 0):
+        cx.fail("weights in the order of a device (weight_prepacked) are not supported")
     blocks = -(-k // size)
     narrow = f"ui{bits}"
     values = unpacked(xt.reshape(packed, shape=(n, blocks * size * bits // 8)), k, narrow)

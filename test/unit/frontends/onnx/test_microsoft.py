@@ -6,58 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
-from onnx import helper, numpy_helper
+from microsoft_ops import BATCH, HEADS, RNG, SEQ, SIZE, WIDTH, check, drawn, evaluated, model
 
-from xcc._mlir import ir
-from xcc.dialects.xt.interpret import interpret
-from xcc.frontends.onnx import importer
-
-RNG = np.random.default_rng(0)
-BATCH, SEQ, HEADS, SIZE = 2, 5, 4, 16
-WIDTH = HEADS * SIZE
-
-
-def drawn(*shape: int) -> Any:
-    return RNG.standard_normal(shape).astype(np.float32)
-
-
-def model(op: str, inputs: Sequence[Any], outputs: int, free: dict[int, Sequence[Any]] | None = None,
-          constant: Sequence[int] = (), domain: str = "com.microsoft", **attributes: Any) -> Any:
-    """One node. `free` has shapes with symbols for some inputs; those of `constant` are weights."""
-    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
-    kind = helper.np_dtype_to_tensor_dtype
-    given = [helper.make_tensor_value_info(n, kind(x.dtype), (free or {}).get(i, x.shape))
-             for i, (n, x) in enumerate(zip(names, inputs, strict=True)) if n and i not in constant]
-    results = [onnx.ValueInfoProto(name=f"y{i}") for i in range(outputs)]
-    weights = [numpy_helper.from_array(inputs[i], names[i]) for i in constant]
-    node = helper.make_node(op, names, [f"y{i}" for i in range(outputs)], domain=domain, **attributes)
-    sets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(helper.make_graph([node], "g", given, results, weights), opset_imports=sets, ir_version=10)
-
-
-def evaluated(made: Any, feeds: dict[str, Any]) -> Any:
-    with ir.Context():
-        module, weights = importer.load(made)
-        return interpret(module, feeds, weights)
-
-
-def check(op: str, inputs: Sequence[Any], outputs: int = 1, atol: float = 2e-5, filled: Sequence[int] = (),
-          **options: Any) -> None:
-    """`filled` are the lengths of the rows of caches: what is behind them is nobody's."""
-    made = model(op, inputs, outputs, **options)
-    feeds = {f"x{i}": x for i, x in enumerate(inputs) if x is not None and i not in options.get("constant", ())}
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 4
-    session = onnxruntime.InferenceSession(made.SerializeToString(), settings, providers=["CPUExecutionProvider"])
-    for g, want in zip(evaluated(made, feeds), session.run(None, feeds), strict=True):
-        assert g.shape == want.shape and g.dtype == want.dtype
-        if filled and g.ndim == 4:
-            seen = np.arange(g.shape[2])[:, None] < np.reshape(filled, (-1, 1, 1, 1))
-            g, want = np.where(seen, g, 0), np.where(seen, want, 0)
-        np.testing.assert_allclose(g, want, atol=atol, rtol=1e-4)
+from xcc.diagnostics import UserError
 
 
 def test_rotary_embedding():
@@ -228,49 +181,21 @@ def test_quantised_softmax_pool_and_where():
     steps("QLinearWhere", [RNG.random((2, 1, 8, 1)) < 0.5, x, scale, zero, y, np.asarray(scale * 3), other, *out])
 
 
-def last(x: Any) -> Any:
-    """[n, c, h, w] as [n, h, w, c]."""
-    return np.ascontiguousarray(x.transpose(0, 2, 3, 1))
+def test_what_attention_does_not_take_is_an_error():
+    inputs, common = grouped(5, 0, (5, 5), 5), {"num_heads": HEADS, "kv_num_heads": 2, "constant": (6,)}
+    norm = [*inputs, *[None] * 7, drawn(SIZE), drawn(SIZE)]
+    for given, more, why in ((inputs, {"causal": 0}, "causal"), (norm, {}, "norms")):
+        with pytest.raises(UserError, match=why):
+            evaluated(model("GroupQueryAttention", given, 3, **common, **more), {})
 
 
-def same(op: str, inputs: Sequence[Any], nodes: Sequence[Any], feeds: dict[str, Any], **options: Any) -> None:
-    """onnxruntime has `op` on GPUs alone: it gives what its `nodes`, which end in y0, give with the channels first."""
-    results = [onnx.ValueInfoProto(name="y0")]
-    given = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-             for n, a in feeds.items()]
-    plain = helper.make_model(helper.make_graph(nodes, "g", given, results), ir_version=10,
-                              opset_imports=[helper.make_opsetid("", 21)])
-    want, = onnxruntime.InferenceSession(plain.SerializeToString()).run(None, feeds)
-    got = evaluated(model(op, inputs, 1, **options), {f"x{i}": a for i, a in enumerate(inputs) if a is not None})
-    np.testing.assert_allclose(got[0], last(want) if want.ndim == 4 else want, atol=2e-5, rtol=1e-4)
-
-
-def test_channels_last_of_diffusion_models():
-    node = helper.make_node
-    x, w, b = drawn(2, 8, 6, 5), drawn(12, 4, 3, 3), drawn(12)
-    form = {"group": 2, "strides": [2, 1], "pads": [1] * 4}
-    same("NhwcConv", [last(x), last(w), b], [node("Conv", ["x", "w", "b"], ["y0"], **form)],
-         {"x": x, "w": w, "b": b}, **form)
-    gamma, beta, skip, bias = drawn(8), drawn(8), drawn(2, 8, 1, 1), drawn(8)
-    norm = node("GroupNormalization", ["x", "gamma", "beta"], ["n"], num_groups=4)
-    silu = [node("Sigmoid", ["n"], ["s"]), node("Mul", ["n", "s"], ["y0"])]
-    same("GroupNorm", [last(x), gamma, beta], [norm, *silu], {"x": x, "gamma": gamma, "beta": beta}, groups=4,
-         activation=1)
-    for narrow in (skip[:, :, 0, 0], last(skip)):
-        same("SkipGroupNorm", [last(x), gamma, beta, narrow, bias],
-             [node("Add", ["x", "k"], ["n0"]), node("Add", ["n0", "b"], ["x1"]),
-              node("GroupNormalization", ["x1", "gamma", "beta"], ["y0"], num_groups=4)],
-             {"x": x, "k": skip, "b": bias[:, None, None], "gamma": gamma, "beta": beta}, groups=4, activation=0)
-
-
-def test_biases_of_diffusion_models():
-    node = helper.make_node
-    x, bias, skip = drawn(2, 5, 12), drawn(12), drawn(2, 5, 12)
-    added = node("Add", ["x", "b"], ["t"])
-    same("BiasAdd", [x, bias, skip], [added, node("Add", ["t", "k"], ["y0"])], {"x": x, "b": bias, "k": skip})
-    halves = [node("Split", ["t"], ["l", "r"], axis=2, num_outputs=2), node("Gelu", ["r"], ["g"]),
-              node("Mul", ["l", "g"], ["y0"])]
-    same("BiasSplitGelu", [x, bias], [added, *halves], {"x": x, "b": bias})
+@pytest.mark.parametrize("a_turned, b_turned", [(0, 1), (1, 0), (1, 1)])
+def test_products_whose_batch_lies_second(a_turned, b_turned):
+    a, b = drawn(2, 3, 4, 5), drawn(2, 3, 5, 6)
+    for trans in (0, 1):
+        x = a.transpose(0, 1, 3, 2) if trans else a
+        x, y = (np.ascontiguousarray(np.moveaxis(v, 2, 0)) if t else v for v, t in ((x, a_turned), (b, b_turned)))
+        check("FusedMatMul", [x, y], transA=trans, transBatchA=a_turned, transBatchB=b_turned, alpha=0.5)
 
 
 def test_embed_layer_normalization():
