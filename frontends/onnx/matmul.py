@@ -33,17 +33,17 @@ def gemm(cx: Context) -> Value:
 
 @onnx_op("FusedMatMul", domain="com.microsoft")
 def fused_matmul(cx: Context) -> Value:
-    """alpha * A' * B' with the last two dims swapped where asked."""
-    a, b = cx[0], cx[1]
-    a = _swap(a) if cx.attr("transA", 0) else a
-    b = _swap(b) if cx.attr("transB", 0) else b
-    out, alpha = matmul(a, b), cx.attr("alpha", 1.0)
+    """alpha * A' * B'."""
+    out, alpha = matmul(_turned(cx, 0, "A"), _turned(cx, 1, "B")), cx.attr("alpha", 1.0)
     return out if alpha == 1.0 else xt.mul(out, scalar(alpha, out))
 
 
-def _swap(x: Value) -> Value:
-    n = rank_of(x)
-    return xt.transpose(x, perm=(*range(n - 2), n - 1, n - 2))
+def _turned(cx: Context, i: int, name: str) -> Value:
+    """Operand `i`, with its first dim put before the last (transBatch), then the last two swapped (trans)."""
+    x, n = cx[i], cx.rank(i)
+    if cx.attr(f"transBatch{name}", 0):
+        x = xt.transpose(x, perm=(*range(1, n - 1), 0, n - 1))
+    return xt.transpose(x, perm=(*range(n - 2), n - 1, n - 2)) if cx.attr(f"trans{name}", 0) else x
 
 
 @onnx_op("Einsum", since=12)

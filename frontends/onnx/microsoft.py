@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
@@ -67,13 +69,19 @@ def simplified_layer_normalization(cx: Context) -> Value:
 @onnx_op("EmbedLayerNormalization", domain=MS)
 def embed_layer_normalization(cx: Context) -> tuple[Value, Value, Value]:
     """output, mask_index, sum? of tokens, segments?, tables of words, positions and segments?, gamma, beta, mask?."""
-    tokens, total = cx[0], xt.gather(cx[2], cx[0], axis=0)
+    return embedded(cx, lambda i, rows=None: cx[i] if rows is None else xt.gather(cx[i], rows, axis=0))
+
+
+def embedded(cx: Context, table: Callable[..., Value]) -> tuple[Value, Value, Value]:
+    """EmbedLayerNormalization; `table(i, rows)`: rows of operand `i`, `table(i)`: all of it."""
+    tokens, total = cx[0], table(2, cx[0])
     batch, seq = xt.shape_of(tokens)
-    places = cx[8] if cx.has(8) else xt.iota(shape=(1, seq), axis=1, dtype="i64")
-    total = xt.add(total, xt.gather(cx[3], places, axis=0))
+    places = cx[8] if cx.op == "EmbedLayerNormalization" and cx.has(8) else \
+        xt.iota(shape=(1, seq), axis=1, dtype="i64")
+    total = xt.add(total, table(3, places))
     if cx.has(1):
-        total = xt.add(total, xt.gather(cx[4], cx[1], axis=0))
-    out = xt.layer_norm(total, cx[5], cx[6], axes=(2,), eps=cx.attr("epsilon", 1e-12))
+        total = xt.add(total, table(4, cx[1]))
+    out = xt.layer_norm(total, table(5), table(6), axes=(2,), eps=cx.attr("epsilon", 1e-12))
     counted = full((batch,), 0, "i32") if not cx.has(7) or not cx.attr("mask_index_type", 1) else \
         xt.reduce(convert(xt.compare(cx[7], scalar(1, cx[7]), direction="eq"), "i32"), kind="sum", axes=(1,))
     return out, counted, total

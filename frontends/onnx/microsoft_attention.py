@@ -9,9 +9,12 @@ from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.attention import attend_with_sinks, head_size, merge_heads, seen_keys, split_heads, turn
 from xcc.frontends.onnx.context import Context, Shape
+from xcc.frontends.onnx.microsoft_quant import scaled
+from xcc.frontends.onnx.quant import centered
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import along, convert, dim_scalar, element, rank_of, squeeze, unsqueeze
 from xcc.frontends.shared.helpers import split as split_axis
+from xcc.frontends.shared.products import matmul
 from xcc.symbolic import Dim
 
 MS = "com.microsoft"
@@ -120,20 +123,34 @@ def _sum(a: Value | None, b: Value | None) -> Value | None:
 @onnx_op("Attention", domain=MS)
 def fused_attention(cx: Context) -> tuple[Value, Value | None]:
     """output, present? = Attention(input, weights, bias?, mask_index?, past?, attention_bias?) with its projections."""
+    packed = xt.dot_general(cx[0], cx[1], lhs_contract=(2,), rhs_contract=(0,))
+    return _projected(cx, xt.add(packed, cx[2]) if cx.has(2) else packed, mask=3, past=4, bias=5)
+
+
+@onnx_op("QAttention", domain=MS)
+def quantised_attention(cx: Context) -> tuple[Value, Value | None]:
+    """Attention whose projections are products of bytes: input, weight, bias, input_scale, weight_scale, mask_index?,
+    input_zero_point?, weight_zero_point?, past?."""
+    total = matmul(centered(cx[0], cx.optional(6), -2), centered(cx[1], cx.optional(7), -1))
+    return _projected(cx, scaled(cx, total, cx[3], cx[4], 2), mask=5, past=8, bias=9)
+
+
+def _projected(cx: Context, packed: Value, mask: int, past: int, bias: int) -> tuple[Value, Value | None]:
+    """The attention of `packed` [batch, seq, q + k + v]; the operands of its mask, cache and bias of scores."""
     if cx.attr("do_rotary", 0):
         cx.fail("do_rotary is not supported; RotaryEmbedding is")
+    if cx.attr("past_present_share_buffer", 0):
+        cx.fail("a cache that past and present share is not supported")
     heads, sizes = cx.attr("num_heads", 1), cx.attr("qkv_hidden_sizes")
-    packed = xt.dot_general(cx[0], cx[1], lhs_contract=(2,), rhs_contract=(0,))
-    packed = xt.add(packed, cx[2]) if cx.has(2) else packed
     third = symbolic.floordiv(cx.shape(1)[1], 3)
     q, k, v = (split_heads(x, heads) for x in split_axis(packed, 2, tuple(sizes or (third, third, third))))
-    past: Dim = 0
-    if cx.has(4):
-        cached, past = split_axis(cx[4], 0, (1, 1)), cx.shape(4)[3]
+    length: Dim = 0
+    if cx.has(past):
+        cached, length = split_axis(cx[past], 0, (1, 1)), cx.shape(past)[3]
         k, v = (xt.concatenate(squeeze(old, [0]), x, axis=2) for old, x in zip(cached, (k, v), strict=True))
-    mask = _sum(_padding(cx, 3, q, k), convert(cx[5], element(q)) if cx.has(5) else None)
+    hidden = _sum(_padding(cx, mask, q, k), convert(cx[bias], element(q)) if cx.has(bias) else None)
     present = xt.concatenate(unsqueeze(k, [0]), unsqueeze(v, [0]), axis=0) if cx.wants(1) else None
-    return merge_heads(_attend(cx, q, k, v, mask, past)), present
+    return merge_heads(_attend(cx, q, k, v, hidden, length)), present
 
 
 @onnx_op("GroupQueryAttention", domain=MS)
@@ -146,6 +163,10 @@ def group_query_attention(cx: Context) -> tuple[Value, Value, Value]:
     for name in ("k_quant_type", "v_quant_type"):
         if cx.attr(name, "NONE") not in ("NONE", b"NONE"):
             cx.fail("caches of narrow numbers are not supported")
+    if any(cx.has(i) for i in range(12, len(cx))) or cx.wants(3):
+        cx.fail("norms and scales of heads, lengths of queries and the output of scores are not supported")
+    if cx.attr("causal", 1) == 0 or cx.attr("sliding_window_cache", 0):
+        cx.fail("causal=0 and sliding_window_cache are not supported")
     q, k, v = _grouped(cx)
     new, total = xt.shape_of(q)[2], cx.dims(6)[0]
     begin = _begin(cx, new, total)

@@ -14,21 +14,22 @@ from xcc.frontends.shared.norms import affine_by_channel, inverse_deviation, mom
 @onnx_op("Softmax", "LogSoftmax")
 def softmax_flat(cx: Context) -> Value:
     """Before opset 13 the dims from `axis` on are one."""
-    shape, axis = cx.shape(0), cx.axis(default=1)
-    if axis == len(shape) - 1:
-        return _softmax(cx, cx[0], axis)
-    flat = xt.reshape(cx[0], shape=(symbolic.product(shape[:axis]), symbolic.product(shape[axis:])))
-    return xt.reshape(_softmax(cx, flat, 1), shape=shape)
+    return softmax_over(cx[0], cx.axis(default=1), flat=True, log=cx.op == "LogSoftmax")
 
 
 @onnx_op("Softmax", "LogSoftmax", since=13)
 def softmax(cx: Context) -> Value:
     """output = Softmax(input, axis)."""
-    return _softmax(cx, cx[0], cx.axis(default=-1))
+    return softmax_over(cx[0], cx.axis(default=-1), flat=False, log=cx.op == "LogSoftmax")
 
 
-def _softmax(cx: Context, x: Value, axis: int) -> Value:
-    return (xt.log_softmax if cx.op == "LogSoftmax" else xt.softmax)(x, axis=axis)
+def softmax_over(x: Value, axis: int, flat: bool, log: bool = False) -> Value:
+    """Over one axis; `flat`: over it and all behind it."""
+    of, shape = xt.log_softmax if log else xt.softmax, xt.shape_of(x)
+    if not flat or axis == len(shape) - 1:
+        return of(x, axis=axis)
+    rows = xt.reshape(x, shape=(symbolic.product(shape[:axis]), symbolic.product(shape[axis:])))
+    return xt.reshape(of(rows, axis=1), shape=shape)
 
 
 @onnx_op("BatchNormalization")

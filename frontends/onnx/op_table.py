@@ -41,9 +41,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
         elif newest[key].has_function or newest[key].has_context_dependent_function:
             yield label, "", "by its function body", known
         else:
-            reason = REASONS.get(name, "classical machine learning, not planned" if domain == "ai.onnx.ml" else
-                                 "not supported yet")
-            yield label, "", f"unsupported: {reason}", known
+            yield label, "", f"unsupported: {REASONS.get(label, 'not supported yet')}", known
 
 
 def table() -> str:

@@ -30,9 +30,13 @@ def max_pool(cx: Context) -> Value:
 
 @onnx_op("AveragePool")
 def average_pool(cx: Context) -> Value:
-    """Sums over counts; padding counts with count_include_pad, what `pool_padding` adds never does."""
+    return averages(cx, cx[0])
+
+
+def averages(cx: Context, x: Value) -> Value:
+    """Sums of `x`, like operand 0, over counts: padding counts with count_include_pad, that of `pool_padding` never."""
     w, high = _window(cx)
-    return average(cx[0], w, high, bool(cx.attr("count_include_pad", 0)))
+    return average(x, w, high, bool(cx.attr("count_include_pad", 0)))
 
 
 @onnx_op("LpPool")

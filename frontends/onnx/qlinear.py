@@ -7,6 +7,8 @@ from collections.abc import Callable
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.norm import softmax_over
+from xcc.frontends.onnx.pooling import averages
 from xcc.frontends.onnx.quant import centered, quantize, requantized, scalar_or_vector
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import mean, scalar
@@ -36,14 +38,33 @@ def _leaky(cx: Context, x: Value) -> Value:
     return xt.select(xt.compare(x, scalar(0, x), direction="lt"), xt.mul(x, scalar(cx.attr("alpha", 0.01), x)), x)
 
 
+def _windows(cx: Context, x: Value) -> Value:
+    if cx.attr("channels_last", 0):
+        cx.fail("channels_last is not supported")
+    return averages(cx, x)
+
+
+def _softmax(cx: Context, x: Value) -> Value:
+    """`opset` is that of the Softmax that the model had."""
+    return softmax_over(x, cx.axis(default=-1), flat=cx.attr("opset", 13) < 13)
+
+
 _UNARY: dict[str, Callable[[Context, Value], Value]] = {
-    "QLinearGlobalAveragePool": _average, "QLinearLeakyRelu": _leaky, "QLinearSigmoid": lambda cx, x: xt.sigmoid(x)}
+    "QLinearAveragePool": _windows, "QLinearGlobalAveragePool": _average, "QLinearLeakyRelu": _leaky,
+    "QLinearSigmoid": lambda cx, x: xt.sigmoid(x), "QLinearSoftmax": _softmax}
 
 
 @onnx_op(*_UNARY, domain="com.microsoft")
 def qlinear_unary(cx: Context) -> Value:
     """Y = requantised f(X); inputs X, X_scale, X_zero_point, Y_scale, Y_zero_point."""
     return quantize(cx, _UNARY[cx.op](cx, _dequantized(cx, 0)), cx[3], cx.optional(4), cx.dtype(0))
+
+
+@onnx_op("QLinearWhere", domain="com.microsoft")
+def qlinear_where(cx: Context) -> Value:
+    """Z = requantised X where the condition holds, else Y."""
+    chosen = xt.select(cx[0], _dequantized(cx, 1), _dequantized(cx, 4))
+    return quantize(cx, chosen, cx[7], cx.optional(8), cx.dtype(1))
 
 
 @onnx_op("QLinearConcat", domain="com.microsoft")

@@ -7,6 +7,7 @@ import numpy as np
 from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dialects.xt.types import width
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.conv import convolve
 from xcc.frontends.onnx.element_types import DType, from_onnx
@@ -129,10 +130,12 @@ def matmul_n_bits(cx: Context) -> Value:
     """Y = A * dequantised(B)': B [n, blocks, block*bits/8] packs `bits`-wide numbers with a scale for each block."""
     a, packed, scales = cx[0], cx[1], cx[2]
     k, n, bits, size = (int(cx.attr(v)) for v in ("K", "N", "bits", "block_size"))
-    if bits not in (4, 8):
-        cx.fail(f"{bits} bits are not supported; 4 and 8 are")
+    if bits not in (2, 4, 8):
+        cx.fail(f"{bits} bits are not supported; 2, 4 and 8 are")
+    if cx.attr("weight_prepacked", 0):
+        cx.fail("weights in the order of a device (weight_prepacked) are not supported")
     blocks = -(-k // size)
-    narrow = "ui4" if bits == 4 else "ui8"
+    narrow = f"ui{bits}"
     values = unpacked(xt.reshape(packed, shape=(n, blocks * size * bits // 8)), k, narrow)
     kind = element(scales)
     zero = xt.constant(np.full((n, blocks), 1 << (bits - 1)), narrow)
@@ -141,19 +144,26 @@ def matmul_n_bits(cx: Context) -> Value:
         if element(zero) == "ui8":
             zero = unpacked(xt.reshape(zero, shape=(n, -(-blocks * bits // 8))), blocks, narrow)
     scales = xt.reshape(scales, shape=(n, blocks))
-    if element(zero) == narrow:
+    if element(zero) == narrow and not cx.has(4):
         weight = xt.dequantize(values, scales, zero, axis=1, block=size)
     else:
-        zero, scales = (xt.stretch(xt.reshape(v, shape=(n, blocks)), axis=1, times=size, size=(k,))
+        zero, scales = (_by_column(cx, convert(xt.reshape(v, shape=(n, blocks)), kind), size, k)
                         for v in (zero, scales))
-        weight = xt.mul(xt.sub(convert(values, kind), convert(zero, kind)), scales)
+        weight = xt.mul(xt.sub(convert(values, kind), zero), scales)
     out = xt.dot_general(a, convert(weight, element(a)), lhs_contract=(cx.rank(0) - 1,), rhs_contract=(1,))
     return xt.add(out, cx[5]) if cx.has(5) else out
+
+
+def _by_column(cx: Context, x: Value, size: int, k: int) -> Value:
+    """[n, blocks] -> [n, k]: of the block that each column is in, or that g_idx, operand 4, names for it."""
+    if cx.has(4):
+        return xt.gather(x, slice_axis(cx[4], 0, 0, k), axis=1)
+    return xt.stretch(x, axis=1, times=size, size=(k,))
 
 
 def unpacked(x: Value, size: Dim, kind: str) -> Value:
     """The first `size` numbers of each row (last axis) of bytes."""
     last = rank_of(x) - 1
-    row = size if kind == "ui8" else symbolic.ceildiv(size, 2)
+    row = symbolic.ceildiv(size, 8 // width(kind))
     whole = x if xt.shape_of(x)[last] == row else slice_axis(x, last, 0, row)
     return whole if kind == "ui8" else xt.unpack(whole, axis=last, size=(size,), dtype=kind)

@@ -18,8 +18,9 @@ _BETAS = {"affine": 0.0, "hardsigmoid": 0.5, "scaledtanh": 1.0}
 def _options(cx: Context) -> dict[str, Any]:
     direction = cx.attr("direction", "forward").lower()
     both = 2 if direction == "bidirectional" else 1
-    names = tuple(n.lower() for n in cx.attr("activations", ())) or _DEFAULTS[cx.op] * both
-    names = names[:len(_DEFAULTS[cx.op]) * both]
+    default = _DEFAULTS[cx.op.removeprefix("DynamicQuantize")]
+    names = tuple(n.lower() for n in cx.attr("activations", ())) or default * both
+    names = names[:len(default) * both]
     return {"direction": direction, "activations": names,
             "alphas": _parameters(names, cx.attr("activation_alpha", ()), _ALPHAS),
             "betas": _parameters(names, cx.attr("activation_beta", ()), _BETAS), "clip": cx.attr("clip", 0.0)}
@@ -47,7 +48,12 @@ def _outputs(cx: Context, y: Value, *states: Value) -> tuple[Value, ...]:
 @onnx_op("LSTM")
 def lstm(cx: Context) -> tuple[Value, ...]:
     """Y, Y_h, Y_c = LSTM(X, W, R, B?, sequence_lens?, initial_h?, initial_c?, P?)."""
-    values = [_time_first(cx, cx[0]), cx[1], cx[2], cx.optional(3), cx.optional(4), _time_first(cx, cx.optional(5)),
+    return lstm_of(cx, cx[1], cx[2])
+
+
+def lstm_of(cx: Context, w: Value, r: Value) -> tuple[Value, ...]:
+    """The LSTM with these matrices; X and what comes behind R are the node's operands."""
+    values = [_time_first(cx, cx[0]), w, r, cx.optional(3), cx.optional(4), _time_first(cx, cx.optional(5)),
               _time_first(cx, cx.optional(6)), cx.optional(7)]
     return _outputs(cx, *xt.lstm(*values, input_forget=bool(cx.attr("input_forget", 0)), **_options(cx)))
 

@@ -12,8 +12,12 @@ from xcc.frontends.onnx.reader import MIN_OPSET, Source
 from xcc.frontends.onnx.registry import lookup
 
 REASONS: dict[str, str] = {
-    **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"),
-                    "works on strings, which xt has no type for"),
+    **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
+                     "ai.onnx.ml.CategoryMapper"), "works on strings, which xt has no type for"),
+    **dict.fromkeys((f"ai.onnx.ml.{op}" for op in ("CastMap", "DictVectorizer")),
+                    "works on dictionaries, which xt has no type for"),
+    "ai.onnx.ml.ZipMap": "gives dictionaries, which xt has no type for; scikit-learn's exporter leaves it out with "
+                         "options={'zipmap': False}",
     "ImageDecoder": "decodes compressed image files",
 }
 _SHOWN = 3
@@ -31,8 +35,8 @@ def check_supported(source: Source, opsets: dict[str, int], functions: Functions
     parts = []
     for (domain, op, opset), nodes in sorted(missing.items()):
         more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
-        reason = f", {REASONS[op]}" if not domain and op in REASONS else ""
         label = f"{domain}.{op}" if domain else op
+        reason = f", {REASONS[label]}" if label in REASONS else ""
         parts.append(f"{label} (opset {opset}{reason}; {', '.join(nodes[:_SHOWN])}{more})")
     raise UserError(f"{source.name}: {len(missing)} unsupported op{'s' * (len(missing) > 1)}: {'; '.join(parts)}")
 

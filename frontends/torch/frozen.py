@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.known_addresses import KnownAddresses
@@ -20,11 +21,34 @@ Compiled = Callable[[list[Any]], list[Any]]
 _WRITES = attrgetter("_version")
 
 
+class _Constants:
+    """A call with static arguments, `values`, that lay at `places` when they were compiled in."""
+
+    def __init__(self, places: Mapping[int, int], values: Sequence[Any], call: Compiled | None) -> None:
+        self.call = call
+        self._known = KnownAddresses(places)
+        self._counted = picked([n for n, t in enumerate(values) if not t.is_inference()])
+        self._writes = [*map(_WRITES, self._counted(values))]   # how often torch has counted a write to each of these
+        self._memory = [StorageWeakRef(t.untyped_storage()) for t in values]    # type: ignore[no-untyped-call]
+
+    def hold(self, arguments: list[Any], values: Sequence[Any]) -> bool:
+        """Whether the static arguments, `values`, are what is compiled in: there may be hundreds, each call asks."""
+        try:
+            return self._known.hold(arguments) and [*map(_WRITES, self._counted(values))] == self._writes
+        except RuntimeError:        # another tensor, whose writes are not counted
+            return False
+
+    def alive(self) -> bool:
+        """Whether all the memory that was compiled in is still that of tensors."""
+        return not any(m.expired() for m in self._memory)     # type: ignore[no-untyped-call]
+
+
 class FrozenCall:
     """A boxed call whose static arguments are compiled in at the first call, and again when they have changed.
 
     A change is another tensor, or a write that torch counts (as optimizers and ``load_state_dict`` do; those through
-    ``.data`` or numpy are not counted).
+    ``.data`` or numpy are not counted). A graph that several layers share, each with parameters of its own, is compiled
+    once for each.
     """
 
     def __init__(self, program: TorchProgram, static: Sequence[int],
@@ -37,31 +61,32 @@ class FrozenCall:
         self._rest = [n for n, i in enumerate(inputs) if i.kind in ("user", "size") and n not in self._static]
         self._program, self._make, self._otherwise = program, make, otherwise
         self._pick_static, self._pick_rest = picked(self._static), picked(self._rest)
-        self._known: KnownAddresses | None = None       # of the static arguments, when they were compiled in
-        self._writes: list[int] = []                    # how often torch has counted a write to those that it counts
-        self._counted = picked([])
-        self._call: Compiled | None = None
+        self._last: _Constants | None = None
+        self._kept: dict[tuple[int, ...], _Constants] = {}      # by where the static arguments lie
         self._boxed_call = True     # see BoxedCall
 
     def __call__(self, arguments: list[Any]) -> list[Any]:
         values = self._pick_static(arguments)
-        if self._known is None or not self._unchanged(self._known, arguments, values):
-            self._call = self._make(self._with(values))
-            self._known = KnownAddresses(dict(zip(self._static, map(address_of, values), strict=True)))
-            self._counted = picked([n for n, t in enumerate(values) if not t.is_inference()])
-            self._writes = [*map(_WRITES, self._counted(values))]
-        if self._call is None:
+        constants = self._last
+        if constants is None or not constants.hold(arguments, values):
+            constants = self._last = self._of(arguments, values)
+        if constants.call is None:
             return self._otherwise(arguments)
         rest = list(self._pick_rest(arguments))
         arguments.clear()
-        return self._call(rest)
+        return constants.call(rest)
 
-    def _unchanged(self, known: KnownAddresses, arguments: list[Any], values: Sequence[Any]) -> bool:
-        """Whether the static arguments, `values`, are what is compiled in: there may be hundreds, each call asks."""
-        try:
-            return known.hold(arguments) and [*map(_WRITES, self._counted(values))] == self._writes
-        except RuntimeError:        # another tensor, whose writes are not counted
-            return False
+    def _of(self, arguments: list[Any], values: Sequence[Any]) -> _Constants:
+        """What was compiled with these static arguments, else what is now; what holds tensors that are gone is not
+        kept."""
+        places = tuple(map(address_of, values))
+        found = self._kept.get(places)
+        if found is not None and found.alive() and found.hold(arguments, values):
+            return found
+        self._kept = {at: kept for at, kept in self._kept.items() if at != places and kept.alive()}
+        made = self._kept[places] = _Constants(dict(zip(self._static, places, strict=True)), values,
+                                               self._make(self._with(values)))
+        return made
 
     def _with(self, values: Sequence[Any]) -> TorchProgram:
         """The program with `values` as weights."""

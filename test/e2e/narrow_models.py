@@ -101,7 +101,7 @@ class Narrow:
 
         def packed(v: Array) -> Array:
             v = np.pad(v, ((0, 0), (0, -v.shape[1] % count)))
-            return v if bits == 8 else v[:, 0::2] | v[:, 1::2] << 4
+            return np.bitwise_or.reduce([v[:, i::count] << bits * i for i in range(count)])
 
         names = [self.weight(packed(codes).reshape(columns, blocks, -1)), self.weight(scale)]
         names += [self.weight(packed(points))] if zeros else []

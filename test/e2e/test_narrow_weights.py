@@ -48,7 +48,7 @@ def test_nothing_takes_more_bytes(data: Any) -> None:
         n.product(data.draw(st.sampled_from(list(TYPES))), x, columns, data.draw(st.integers(0, 1)), block,
                   data.draw(st.booleans()))
     else:
-        n.bits(x, columns, data.draw(st.sampled_from([4, 8])), block or 128, data.draw(st.booleans()))
+        n.bits(x, columns, data.draw(st.sampled_from([2, 4, 8])), block or 128, data.draw(st.booleans()))
     for target in CHIPS:
         assert bytes_kept(n.model(), target) <= 1.05 * n.stored() + 64, target
 
@@ -65,6 +65,7 @@ def some_of_each(seed: int) -> Narrow:
     n.product("FLOAT4E2M1", wide, 64, 0, 16, False)
     n.bits(wide, 70, 4, 32, True)
     n.bits(odd, 33, 4, 16, False)
+    n.bits(odd, 34, 2, 16, True)
     n.rows("INT4", 50, 48, 16)
     n.rows("INT8", 21, 33, 0)
     return n

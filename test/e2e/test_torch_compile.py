@@ -169,21 +169,6 @@ def test_the_second_process_compiles_nothing(tmp_path: Path, monkeypatch: pytest
     assert len(list(tmp_path.glob("models/*/*.xcm"))) == 1
 
 
-def test_frozen_parameters_are_constants_until_they_change() -> None:
-    model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU()).eval()
-    compiled = xcc.torch.compile(model, strict=True, freeze=True)
-    x = torch.randn(2, 3, 9, 9)
-    with torch.no_grad():
-        for _ in range(2):
-            torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
-            model[0].weight.mul_(2)             # in place
-            torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
-            model[0].bias = torch.nn.Parameter(torch.randn(8))
-    trained = torch.nn.Linear(4, 4)
-    with pytest.warns(UserWarning, match="freeze is for inference"):
-        xcc.torch.compile(trained, freeze=True)(torch.randn(2, 4)).sum().backward()
-
-
 def test_dropout_draws_anew_and_repeats_with_the_seed() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.Dropout(0.25))
     compiled = xcc.torch.compile(model, strict=True)

@@ -6,58 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
-from onnx import helper, numpy_helper
+from microsoft_ops import BATCH, HEADS, RNG, SEQ, SIZE, WIDTH, check, drawn, evaluated, model
 
-from xcc._mlir import ir
-from xcc.dialects.xt.interpret import interpret
-from xcc.frontends.onnx import importer
-
-RNG = np.random.default_rng(0)
-BATCH, SEQ, HEADS, SIZE = 2, 5, 4, 16
-WIDTH = HEADS * SIZE
-
-
-def drawn(*shape: int) -> Any:
-    return RNG.standard_normal(shape).astype(np.float32)
-
-
-def model(op: str, inputs: Sequence[Any], outputs: int, free: dict[int, Sequence[Any]] | None = None,
-          constant: Sequence[int] = (), **attributes: Any) -> Any:
-    """One node of com.microsoft. `free` has shapes with symbols for some inputs; those of `constant` are weights."""
-    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
-    kind = helper.np_dtype_to_tensor_dtype
-    given = [helper.make_tensor_value_info(n, kind(x.dtype), (free or {}).get(i, x.shape))
-             for i, (n, x) in enumerate(zip(names, inputs, strict=True)) if n and i not in constant]
-    results = [onnx.ValueInfoProto(name=f"y{i}") for i in range(outputs)]
-    weights = [numpy_helper.from_array(inputs[i], names[i]) for i in constant]
-    node = helper.make_node(op, names, [f"y{i}" for i in range(outputs)], domain="com.microsoft", **attributes)
-    sets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(helper.make_graph([node], "g", given, results, weights), opset_imports=sets, ir_version=10)
-
-
-def evaluated(made: Any, feeds: dict[str, Any]) -> Any:
-    with ir.Context():
-        module, weights = importer.load(made)
-        return interpret(module, feeds, weights)
-
-
-def check(op: str, inputs: Sequence[Any], outputs: int = 1, atol: float = 2e-5, filled: Sequence[int] = (),
-          **options: Any) -> None:
-    """`filled` are the lengths of the rows of caches: what is behind them is nobody's."""
-    made = model(op, inputs, outputs, **options)
-    feeds = {f"x{i}": x for i, x in enumerate(inputs) if x is not None and i not in options.get("constant", ())}
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 4
-    session = onnxruntime.InferenceSession(made.SerializeToString(), settings, providers=["CPUExecutionProvider"])
-    for g, want in zip(evaluated(made, feeds), session.run(None, feeds), strict=True):
-        assert g.shape == want.shape and g.dtype == want.dtype
-        if filled and g.ndim == 4:
-            seen = np.arange(g.shape[2])[:, None] < np.reshape(filled, (-1, 1, 1, 1))
-            g, want = np.where(seen, g, 0), np.where(seen, want, 0)
-        np.testing.assert_allclose(g, want, atol=atol, rtol=1e-4)
+from xcc.diagnostics import UserError
 
 
 def test_rotary_embedding():
@@ -148,6 +101,101 @@ def test_group_query_attention_of_a_length_that_an_input_tells():
     for new, past, total in ((1, 6, 7), (4, 0, 4), (1, 9, 7)):
         inputs = grouped(new, past, (total, total), total, packed=True)
         check("GroupQueryAttention", inputs, 3, num_heads=HEADS, kv_num_heads=2, free=free, filled=(total,))
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_matrices_of_few_bits(bits):
+    n, k, size = 6, 40, 16
+    blocks = -(-k // size)
+    packed = RNG.integers(0, 255, (n, blocks, size * bits // 8), np.uint8)
+    zeros = RNG.integers(0, 255, (n, -(-blocks * bits // 8)), np.uint8)
+    inputs = [drawn(3, k), packed, drawn(n, blocks)]
+    common = {"K": k, "N": n, "bits": bits, "block_size": size}
+    check("MatMulNBits", [*inputs, zeros, None, drawn(n)], constant=(1, 2, 3), **common)
+    if bits == 4:       # a block for each column, as GPTQ's order of activations has it
+        groups = RNG.permutation(np.arange(k) // size).astype(np.int32)
+        for points in (None, drawn(n, blocks)):     # beside packed ones onnxruntime takes 8
+            check("MatMulNBits", [*inputs, points, groups], constant=(1, 2, 4), **common)
+
+
+def numbers(*shape: int) -> tuple[Any, Any, Any]:
+    """Bytes, with their scale and zero point."""
+    return RNG.integers(0, 255, shape, np.uint8), np.array(0.02, np.float32), np.array(120, np.uint8)
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_quantised_attention(causal):
+    x, scale, zero = numbers(BATCH, SEQ, 12)
+    weight = RNG.integers(-127, 127, (12, 3 * WIDTH)).astype(np.int8)
+    inputs = [x, weight, drawn(3 * WIDTH), scale, np.array(0.03, np.float32)]
+    common = {"num_heads": HEADS, "unidirectional": causal}
+    check("QAttention", [*inputs, np.array([SEQ, 2], np.int32), zero, np.array(3, np.int8)], **common)
+    past = drawn(2, BATCH, HEADS, 3, SIZE)
+    check("QAttention", [*inputs, np.ones((BATCH, SEQ + 3), np.int32), zero, None, past], 2, **common)
+    rows = [*inputs[:4], np.abs(drawn(3 * WIDTH)) / 50, None, zero, RNG.integers(-9, 9, 3 * WIDTH).astype(np.int8)]
+    check("QAttention", rows, constant=(1,), **common)
+
+
+def test_quantised_embed_layer_normalization():
+    tokens, kinds = (RNG.integers(0, n, (BATCH, SEQ)).astype(np.int32) for n in (11, 2))
+    tables, scales, zeros = zip(*(numbers(*s) for s in ((11, 16), (SEQ, 16), (2, 16), (16,), (16,))), strict=True)
+    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+    check("QEmbedLayerNormalization", [tokens, kinds, *tables, mask, *scales, *zeros], 2)
+
+
+@pytest.mark.parametrize("direction, count", [("forward", 1), ("bidirectional", 2)])
+@pytest.mark.parametrize("columns", [False, True])
+def test_lstm_with_matrices_of_bytes(direction, count, columns):
+    """The same as the LSTM of the floats that the bytes stand for."""
+    w, r = (RNG.integers(-127, 127, (count, n, 12)).astype(np.int8) for n in (5, 3))
+    wide = (count, 12) if columns else (count,)
+    scales, zeros = np.abs(drawn(2, *wide)) / 100, RNG.integers(-9, 9, (2, *wide)).astype(np.int8)
+    own = [(m - z.reshape(count, 1, -1).astype(np.float32)) * s.reshape(count, 1, -1)
+           for m, s, z in zip((w, r), scales, zeros, strict=True)]
+    x, bias, length = drawn(SEQ, BATCH, 5), drawn(count, 24), np.array([5, 2], np.int32)
+    inputs = [x, w, r, bias, length, None, None, None, scales[0], zeros[0], scales[1], zeros[1]]
+    options = {"hidden_size": 3, "direction": direction}
+    made = model("DynamicQuantizeLSTM", inputs, 3, **options)
+    got = evaluated(made, {f"x{i}": a for i, a in enumerate(inputs) if a is not None})
+    plain = [x, *(m.transpose(0, 2, 1) for m in own), bias, length]
+    made = model("LSTM", plain, 3, domain="", **options)
+    want = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {f"x{i}": a for i, a in enumerate(plain)})
+    for g, wanted in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, wanted, atol=2e-5)
+
+
+def steps(op: str, inputs: Sequence[Any], **options: Any) -> None:
+    """Results in bytes may be a step beside onnxruntime's, which rounds sums of floats of other orders."""
+    check(op, inputs, atol=1, **options)
+
+
+def test_quantised_softmax_pool_and_where():
+    x, scale, zero = numbers(2, 3, 8, 9)
+    unit = [np.array(1 / 256, np.float32), np.array(0, np.uint8)]
+    for axis, opset in ((-1, 13), (1, 13), (1, 12)):
+        steps("QLinearSoftmax", [x, np.asarray(scale * 2), zero, *unit], axis=axis, opset=opset)
+    out = [np.array(0.015, np.float32), np.array(110, np.uint8)]
+    for more in ({}, {"ceil_mode": 1}, {"pads": [1, 0, 1, 1]}, {"pads": [1, 0, 1, 1], "count_include_pad": 1}):
+        steps("QLinearAveragePool", [x, scale, zero, *out], kernel_shape=[3, 2], strides=[2, 2], **more)
+    y, _, other = numbers(3, 1, 9)
+    steps("QLinearWhere", [RNG.random((2, 1, 8, 1)) < 0.5, x, scale, zero, y, np.asarray(scale * 3), other, *out])
+
+
+def test_what_attention_does_not_take_is_an_error():
+    inputs, common = grouped(5, 0, (5, 5), 5), {"num_heads": HEADS, "kv_num_heads": 2, "constant": (6,)}
+    norm = [*inputs, *[None] * 7, drawn(SIZE), drawn(SIZE)]
+    for given, more, why in ((inputs, {"causal": 0}, "causal"), (norm, {}, "norms")):
+        with pytest.raises(UserError, match=why):
+            evaluated(model("GroupQueryAttention", given, 3, **common, **more), {})
+
+
+@pytest.mark.parametrize("a_turned, b_turned", [(0, 1), (1, 0), (1, 1)])
+def test_products_whose_batch_lies_second(a_turned, b_turned):
+    a, b = drawn(2, 3, 4, 5), drawn(2, 3, 5, 6)
+    for trans in (0, 1):
+        x = a.transpose(0, 1, 3, 2) if trans else a
+        x, y = (np.ascontiguousarray(np.moveaxis(v, 2, 0)) if t else v for v, t in ((x, a_turned), (b, b_turned)))
+        check("FusedMatMul", [x, y], transA=trans, transBatchA=a_turned, transBatchB=b_turned, alpha=0.5)
 
 
 def test_embed_layer_normalization():
