@@ -1,12 +1,12 @@
-"""masked-bits: masked accesses of bf16, and what takes vectors apart and together, as those of integers of 16 bits.
+"""masked-bits: masked accesses of bf16, and what takes vectors apart or puts them together, as those of 16-bit integers.
 
     %v = llvm.intr.masked.load %p, %m, %o : vector<32xbf16>
     ->
     %b = llvm.intr.masked.load %p, %m, %i : vector<32xi16>          %i: the bits of %o
     %v = llvm.bitcast %b : vector<32xi16> to vector<32xbf16>
 
-Where a CPU has no masks of 16 bits LLVM takes such an access apart, and puts bf16 elements together by a library
-function that no process has.
+Where a CPU has no masks or no shuffles of 16 bits LLVM takes such an op apart, and puts bf16 elements together by a
+library function that no process has.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from xcc.passes.shared.values import with_operands
 from xcc.passes.walk import ops_where
 
 MOVES = ("llvm.intr.masked.load", "llvm.intr.masked.store", "llvm.intr.masked.gather", "llvm.intr.masked.scatter",
-         "llvm.insertelement", "llvm.extractelement")
+         "llvm.insertelement", "llvm.extractelement", "llvm.shufflevector")
 
 
 @register_pass

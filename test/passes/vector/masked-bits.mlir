@@ -11,6 +11,14 @@ llvm.func @narrow(%a: !llvm.ptr, %b: !llvm.ptr, %m: vector<8xi1>, %o: vector<8xb
   llvm.return
 }
 
+// CHECK-LABEL: llvm.func @shuffled(
+// CHECK: %[[MOVED:.*]] = llvm.shufflevector %{{.*}}, %{{.*}} [0, 4, 1, 5] : vector<4xi16>
+// CHECK: llvm.bitcast %[[MOVED]] : vector<4xi16> to vector<4xbf16>
+llvm.func @shuffled(%a: vector<4xbf16>, %b: vector<4xbf16>) -> vector<4xbf16> {
+  %v = llvm.shufflevector %a, %b [0, 4, 1, 5] : vector<4xbf16>
+  llvm.return %v : vector<4xbf16>
+}
+
 // Other types stay.
 // CHECK-LABEL: llvm.func @wide(
 // CHECK-NOT: bitcast

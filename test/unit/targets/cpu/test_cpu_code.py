@@ -64,6 +64,28 @@ def test_small_floats_need_no_library(chip, elem):
     assert calls(cpu_kernels.assembly(text, CHIPS[chip])) == set()
 
 
+TRANSPOSED = """
+func.func @transposed(%a: memref<?x32xf32>, %out: memref<32x100xf32>, %n: index) attributes {xt.kernel} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %pad = arith.constant 0.0 : f32
+  %rows = vector.create_mask %n, %c8 : vector<8x8xi1>
+  %x = vector.transfer_read %a[%c0, %c0], %pad, %rows {in_bounds = [true, true]} : memref<?x32xf32>, vector<8x8xf32>
+  %y = vector.transpose %x, [1, 0] : vector<8x8xf32> to vector<8x8xf32>
+  %columns = vector.create_mask %c8, %n : vector<8x8xi1>
+  vector.transfer_write %y, %out[%c0, %c0], %columns {in_bounds = [true, true]} : vector<8x8xf32>, memref<32x100xf32>
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("elem", ["f16", "bf16"])
+def test_transposed_small_floats_need_no_library(chip, elem):
+    text = TRANSPOSED.replace("xf32", f"x{elem}").replace(": f32", f": {elem}")
+    assert calls(cpu_kernels.assembly(text, CHIPS[chip])) == set()
+
+
 def grouped_tile(elem, total, group):
     """A 14 x 32 tile over groups of `group` elements; the left operand of bytes is unsigned."""
     zero = "0.0" if elem == "bf16" else "0"
