@@ -120,8 +120,8 @@ func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) a
   return
 }
 
-// A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, eight
-// rows of sums go over k in registers. The two vectors of a row are made one by one.
+// A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, 13 rows of
+// sums go over k in registers, the last of 64 are 12. The two vectors of a row are made one by one.
 // CHECK-LABEL: func.func @product(
 // CHECK: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<4096xf32>
 // CHECK: scf.for
@@ -130,10 +130,14 @@ func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) a
 // CHECK: vector.store %{{.*}}, %[[PANELS]][%[[AT:.*]]] :
 // CHECK: %[[NEXT:.*]] = arith.addi %[[AT]], %c1024
 // CHECK: vector.store %{{.*}}, %[[PANELS]][%[[NEXT]]] :
-// CHECK-COUNT-8: vector.load %[[SUMS]]
+// CHECK: scf.for {{.*}} = %c0 to %c52 step %c13
+// CHECK-COUNT-13: vector.load %[[SUMS]]
 // CHECK: scf.for {{.*}} iter_args
-// CHECK-COUNT-8: math.fma {{.*}} : vector<32xf32>
-// CHECK-COUNT-8: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-COUNT-13: math.fma {{.*}} : vector<32xf32>
+// CHECK-COUNT-13: vector.store %{{.*}}, %[[SUMS]]
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-COUNT-12: math.fma {{.*}} : vector<32xf32>
+// CHECK-COUNT-12: vector.store %{{.*}}, %[[SUMS]]
 // CHECK-COUNT-2: vector.store %{{.*}}, %arg2
 // CHECK-NOT: vector.store
 // CHECK-COUNT-2: vector.maskedstore
