@@ -36,8 +36,9 @@ __all__ = ["Kernel", "kernel"]
 Grid = Callable[[dict[str, Any]], Any]
 CONFIG = ("threads", "stages", "warpgroup", "persistent", "instances", "private", "resident")
 MODES = ("eager", "check")
-_ENVIRONMENT: Mapping[bytes, bytes] = getattr(os.environ, "_data", os.environb)
-"""The variables as bytes: to ask for one as text takes as long as the driver's launch."""
+_VARIABLES: Mapping[str, str] = vars(os.environ)["_data"]
+"""The environment as the system has it: to ask `os.environ` for one variable takes as long as the driver's launch."""
+_MODE = os.environ.encodekey("XCC_KERNEL")
 
 
 class Kernel:
@@ -75,10 +76,10 @@ class Kernel:
 
     def _launch(self, grid: object, /, *arguments: object, **named: object) -> None:
         values = self._bound(arguments, named)
-        mode = _ENVIRONMENT.get(b"XCC_KERNEL")
+        mode = _VARIABLES.get(_MODE)
         try:
             if mode:
-                self._in_numpy(os.fsdecode(mode), self._grid(grid, values), values)
+                self._in_numpy(os.environ.decodevalue(mode), self._grid(grid, values), values)
             elif not self._repeat(grid, values):
                 self._launch_other(grid, values)
         except UserError as e:
