@@ -44,13 +44,11 @@ ALIGNMENT = 16             # bytes: the widest access of kernels; what lies less
 class GpuReplay(NamedTuple):
     """What is to be done in a run that differs from the last one in addresses alone: ``move(shape, n, address)`` for
     each entry of `shape.place` that is another now, then `shape.whole.replay()`, unless that is None by then; on a
-    thread where the GPU is current, as it is after `activate()`, or between `enter()` and `leave()`."""
+    thread where the GPU is current, as it is after `activate()`."""
 
     shape: PlacedShape
     move: Callable[[PlacedShape, int, int], None]
     activate: Callable[[], None]
-    enter: Callable[[], None]
-    leave: Callable[[], None]
 
 
 class GpuExecutor:
@@ -190,8 +188,7 @@ class GpuExecutor:
         shape = self._places.shape(symbols, stream)
         if shape.whole is None or shape.plan.void or self.poisoned or self._order is not None:
             return None
-        driver = self.driver
-        return GpuReplay(shape, self._places.move, driver.activate, driver.enter, driver.leave)
+        return GpuReplay(shape, self._places.move, self.driver.activate)
 
     def _run_in_place(self, shape: PlacedShape, stream: int, captured: bool) -> None:
         """A run whose inputs, outputs and arena have their places."""

@@ -14,6 +14,7 @@ from xcc.frontends.kernel.eager import NumpyMachine
 from xcc.frontends.kernel.launching import REMEMBERED, Launch, found_as, known_as
 from xcc.frontends.kernel.machine import no_result, running, running_on
 from xcc.frontends.kernel.place import with_source
+from xcc.frontends.kernel.repeating import Repeat, never
 from xcc.frontends.kernel.specialise import (
     Constant,
     Specialisation,
@@ -35,6 +36,9 @@ __all__ = ["Kernel", "kernel"]
 Grid = Callable[[dict[str, Any]], Any]
 CONFIG = ("threads", "stages", "warpgroup", "persistent", "instances", "private", "resident")
 MODES = ("eager", "check")
+_VARIABLES: Mapping[str, str] = vars(os.environ)["_data"]
+"""The environment as the system has it: to ask `os.environ` for one variable takes as long as the driver's launch."""
+_MODE = os.environ.encodekey("XCC_KERNEL")
 
 
 class Kernel:
@@ -52,6 +56,7 @@ class Kernel:
         self._constant = [p.constant for p in self.parameters]
         self._forms: dict[Any, Specialisation] = {}
         self._launches: dict[Any, Launch] = {}
+        self._repeat: Repeat = never        # of the launch before
         self._named: dict[Any, list[str]] = {}      # by what is given how: the parameters that have names, in order
 
     def __repr__(self) -> str:
@@ -69,24 +74,30 @@ class Kernel:
             raise UserError(f"kernel '{self.name}' needs a grid: {self.name}[(instances,)](arguments)")
         return self._launch(self.grid, *arguments, **named)
 
-    def _launch(self, grid: Any, *arguments: Any, **named: Any) -> None:
+    def _launch(self, grid: object, /, *arguments: object, **named: object) -> None:
         values = self._bound(arguments, named)
-        mode = os.environ.get("XCC_KERNEL")
+        mode = _VARIABLES.get(_MODE)
         try:
             if mode:
-                self._in_numpy(mode, self._grid(grid, values), values)
-                return
-            if not isinstance(grid, (int, tuple)):
-                grid = self._grid(grid, values)
-            key = (grid, *[(type(v), v) if c else (known_as.get(type(v)) or found_as)(v)
-                           for c, v in zip(self._constant, values, strict=True)])
-            try:
-                launch = self._launches.get(key)
-            except TypeError:       # a constant that cannot be compared, which is said where the form is looked for
-                launch = None
-            (launch or self._prepared(key, grid, values))(values)
+                self._in_numpy(os.environ.decodevalue(mode), self._grid(grid, values), values)
+            elif not self._repeat(grid, values):
+                self._launch_other(grid, values)
         except UserError as e:
             raise with_source(e).with_traceback(None) from None
+
+    def _launch_other(self, grid: object, values: Sequence[object]) -> None:
+        """A launch that is not like the one before."""
+        if not isinstance(grid, (int, tuple)):
+            grid = self._grid(grid, values)
+        key = (grid, *[(type(v), v) if c else (known_as.get(type(v)) or found_as)(v)
+                       for c, v in zip(self._constant, values, strict=True)])
+        try:
+            launch = self._launches.get(key)
+        except TypeError:       # a constant that cannot be compared, which is said where the form is looked for
+            launch = None
+        launch = launch or self._prepared(key, grid, values)
+        launch(grid, values)
+        self._repeat = launch.repeat
 
     def _bound(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         """The arguments in the order of the parameters."""

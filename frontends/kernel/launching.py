@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import struct
 import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from xcc.diagnostics import UserError
 from xcc.frontends.kernel.arguments import described, is_array
+from xcc.frontends.kernel.repeating import Read, Repeat, Repeats, never
 from xcc.frontends.kernel.specialise import Number, Specialisation
 from xcc.runtime.dlpack import import_dlpack
 from xcc.runtime.large_pages import address_of
-
-if TYPE_CHECKING:
-    from xcc.runtime.gpu_executor import GpuReplay
 
 __all__ = ["REMEMBERED", "Code", "DeviceCode", "HostCode", "Launch", "address_reader", "found_as", "known_as",
            "writable"]
 
 REMEMBERED = 256        # sets of sizes of a kernel
-_NO_REPEAT = None, -1, None
+_FLOAT, _INT = struct.Struct("d"), struct.Struct("q")
 _NOTHING = np.zeros(4096, np.uint8)     # where code may read that is given an array without elements
 
 
@@ -61,10 +60,10 @@ def writable(name: str, array: Any) -> Any:
     return array
 
 
-def address_reader(name: str, value: Any, written: bool) -> Callable[[Any], int]:
+def address_reader(name: str, value: Any, written: bool) -> Read:
     """What reads the address of arguments such as this one, checking those that are written to."""
     if hasattr(value, "data_ptr"):
-        return cast("Callable[[Any], int]", type(value).data_ptr)
+        return cast("Read", type(value).data_ptr)
     if not isinstance(value, np.ndarray):
         return lambda array: import_dlpack(array).pointer
     if value.flags.c_contiguous and value.flags.writeable:
@@ -83,10 +82,10 @@ class Launch:
         places = [i for i, p in enumerate(form.kinds) if p in code.names]      # among the arguments
         arrays = [i for i in places if is_array(values[i])]
         empty = code.nothing
-        self._readers = [(i, address_reader(name, values[i], name in code.written) if given[i].size
-                          else (lambda _value: empty)) for i, name in enumerate(form.kinds) if i in arrays]
+        self._readers = {i: address_reader(name, values[i], name in code.written) if given[i].size
+                         else (lambda _value: empty) for i, name in enumerate(form.kinds) if i in arrays}
         self._symbols: list[int] = []
-        self._numbers: list[tuple[int, int, Callable[[Any], int]]] = []     # (symbol, argument, its bits)
+        self._numbers: list[tuple[int, int, Read]] = []     # (symbol, argument, its bits)
         sizes = dict(zip(form.grid, grid, strict=True))     # by name: some are those of arrays
         for s in code.symbols:
             at = places[s.argument] if s.argument >= 0 else -1
@@ -97,25 +96,45 @@ class Launch:
                 given[at].shape[s.dim] if s.kind == "size" else given[at].strides[s.dim] if s.kind == "stride"
                 else sizes[s.name] if s.kind == "grid" else 0)
         self._runs = 0 not in grid
-        self._run = code.run
+        self._code, self._names = code, list(form.kinds)
+        self._last: list[int] | None = None
+        self.repeat: Repeat = never
 
-    def __call__(self, values: Sequence[Any]) -> None:
-        """Runs the kernel on other arguments of this kind."""
-        pointers = [read(values[i]) for i, read in self._readers]
-        symbols = self._symbols
-        if self._numbers:
-            given = [bits(values[i]) for _, i, bits in self._numbers]
-            if given != [symbols[place] for place, _, _ in self._numbers]:
-                symbols = [*symbols]
-                for (place, _, _), number in zip(self._numbers, given, strict=True):
-                    symbols[place] = number
-                self._symbols = symbols
-        if self._runs:
-            self._run(pointers, symbols)
+    def __call__(self, grid: object, values: Sequence[object]) -> None:
+        """Runs the kernel on other arguments of this kind, and this grid; `repeat` is then what does that again."""
+        if not self._runs or self.repeat(grid, values):
+            return
+        pointers, symbols = [read(values[i]) for i, read in self._readers.items()], [*self._symbols]
+        for place, i, bits in self._numbers:
+            symbols[place] = bits(values[i])
+        self._code.run(pointers, symbols)
+        last, self._last = self._last, symbols if self._code.keeps_numbers else []
+        if last == self._last:          # what comes once is not worth it
+            self.repeat = self._written_out(grid, values, symbols)
+
+    def _written_out(self, grid: object, values: Sequence[Any], symbols: Sequence[int]) -> Repeat:
+        names = self._code.again(symbols)
+        if names is None:
+            return self.repeat
+        numbers = {i: bits for _, i, bits in self._numbers}
+        repeats = Repeats(grid, len(values))
+        for i, value in enumerate(values):
+            if i in numbers:
+                repeats.number(i, value, numbers[i])
+            elif isinstance(value, np.ndarray) or hasattr(value, "data_ptr"):
+                repeats.array(i, value, self._readers.get(i), self._names[i] in self._code.written)
+            elif is_array(value):
+                return never
+            else:
+                repeats.constant(i, value)
+        start = self._code.starting(repeats.addresses, {place: repeats.numbers[i] for place, i, _ in self._numbers})
+        return repeats.repeat(start, {**names, **{f"s{n}": value for n, value in enumerate(symbols)}})
 
 
-def bits_of(dtype: str) -> Callable[[Any], int]:
+def bits_of(dtype: str) -> Read:
     """What gives a number of `dtype` as the i64 that the code takes."""
+    if dtype == "f64":
+        return lambda value: cast(int, _INT.unpack(_FLOAT.pack(value))[0])
     if dtype[0] != "i" and dtype[0] != "u":
         from xcc.runtime.dtypes import numpy_dtype
 
@@ -137,6 +156,7 @@ class HostCode:
     behind the arrays' addresses."""
 
     nothing = address_of(_NOTHING)          # the address of arrays without elements
+    keeps_numbers = False                   # a launch is only repeated with the same ones
 
     def __init__(self, names: Sequence[str], symbols: Sequence[Any], written: set[str],
                  function: Callable[..., None]) -> None:
@@ -149,70 +169,67 @@ class HostCode:
         with self._lock:
             self._function(*pointers, *symbols)
 
+    def again(self, symbols: Sequence[int]) -> Mapping[str, object] | None:
+        """What the lines of :meth:`starting` name, for launches like the last one, which had these symbols; None where
+        more is to be done in each."""
+        return {"lock": self._lock, "function": self._function}
+
+    def starting(self, addresses: Sequence[str], numbers: Mapping[int, str]) -> list[str]:
+        """The lines that launch it on these addresses and, in the place of some of the symbols ``s<place>``, numbers,
+        given as expressions."""
+        given = ", ".join([*addresses, *(numbers.get(n, f"s{n}") for n in range(len(self.symbols)))])
+        return ["with lock:", f"    function({given})", "return True"]
+
 
 class DeviceCode:
     """The code of a form on a GPU, which torch's current stream runs. `dense` are the places among the arrays of those
     that the code reads and writes in wide accesses."""
 
     nothing = 0
+    keeps_numbers = True
 
     def __init__(self, names: Sequence[str], symbols: Sequence[Any], written: set[str], executor: Any,
                  dense: Sequence[int]) -> None:
-        from xcc.frontends.torch import compat
+        from xcc.frontends.torch import compat, device_call
         from xcc.runtime.gpu_executor import ALIGNMENT
 
         self.names, self.symbols, self.written = list(names), list(symbols), written
         self._keys = [s.name for s in symbols]
         self._executor, self._dense, self._number = executor, list(dense), executor.driver.number
-        self._torch, self._alignment = compat, ALIGNMENT
-        # what repeats a run, by the id of a list of symbols' values: the list, the stream, and that
-        self._repeats: dict[int, tuple[Sequence[int], int, GpuReplay]] = {}
+        self._torch, self._thread, self._alignment = compat, device_call.THREAD, ALIGNMENT
         self._lock = threading.Lock()
 
     def run(self, pointers: Sequence[int], symbols: Sequence[int]) -> None:
         """Enqueues the kernel; waits for nothing."""
-        with self._lock:
-            stream = self._torch.free_stream(self._number)
-            _, of, replay = self._repeats.get(id(symbols), _NO_REPEAT)
-            if replay is None or stream != of or replay.shape.whole is None:
-                self._first(pointers, symbols, stream)
-                return
-            replay.enter()
-            try:
-                place = replay.shape.place
-                if place[:-1] != pointers:
-                    self._move(replay, pointers)
-                replay.shape.whole.replay()
-            finally:
-                replay.leave()
-
-    def _move(self, replay: GpuReplay, pointers: Sequence[int]) -> None:
-        for n, address in enumerate(pointers):
-            if replay.shape.place[n] != address:
-                self._check(n, address)
-                replay.move(replay.shape, n, address)
-
-    def _first(self, pointers: Sequence[int], symbols: Sequence[int], free: int) -> None:
-        """A run that repeats none, or whose stream or GPU is another one now. `free`: as of compat.free_stream."""
-        for n, address in enumerate(pointers):
-            self._check(n, address)
-        env = dict(zip(self._keys, symbols, strict=True))
-        size = self._executor.arena_bytes(env)
-        room = self._torch.room_on_gpu(size, self._number) if size else None
-        self._executor.run_on(self._torch.current_stream(self._number), pointers, env, [],
-                              0 if room is None else room.data_ptr(), captured=self._torch.captures(self._number))
-        if size or free < 0:
-            return
-        replay = self._executor.repeat(free, env)
-        if len(self._repeats) >= REMEMBERED:
-            self._repeats.clear()
-        if replay is not None:
-            self._repeats[id(symbols)] = symbols, free, replay
-
-    def _check(self, n: int, address: int) -> None:
-        if address % self._alignment and n in self._dense:
+        if any(pointers[n] % self._alignment for n in self._dense):
             raise UserError(f"an array on a GPU begins at an address that is no multiple of {self._alignment} bytes: "
                             "give a copy")
+        env = dict(zip(self._keys, symbols, strict=True))
+        with self._lock:
+            size = self._executor.arena_bytes(env)
+            room = self._torch.room_on_gpu(size, self._number) if size else None
+            self._executor.run_on(self._torch.current_stream(self._number), pointers, env, [],
+                                  0 if room is None else room.data_ptr(), captured=self._torch.captures(self._number))
+
+    def again(self, symbols: Sequence[int]) -> Mapping[str, object] | None:
+        """As HostCode's: the graph of the last launch is replayed."""
+        stream, env = self._torch.free_stream(self._number), dict(zip(self._keys, symbols, strict=True))
+        with self._lock:
+            replay = None if stream < 0 or self._executor.arena_bytes(env) else self._executor.repeat(stream, env)
+        return None if replay is None else {
+            "stream": stream, "number": self._number, "thread": self._thread, "lock": self._lock, "shape": replay.shape,
+            "move": replay.move, "activate": replay.activate, **self._torch.stream_state()}
+
+    def starting(self, addresses: Sequence[str], numbers: Mapping[int, str]) -> list[str]:
+        """As HostCode's."""
+        tests = [self._torch.NOT_FREE, *(f"{number} != s{place}" for place, number in numbers.items())]
+        if self._dense:
+            tests.append(f"({' | '.join(addresses[n] for n in self._dense)}) % {self._alignment}")
+        moved = [f"    if place[{n}] != {at}: move(shape, {n}, {at})" for n, at in enumerate(addresses)]
+        return [f"if {' or '.join(tests)}: return False",
+                "if number not in thread.known: thread.meet(number, activate)",
+                "with lock:", "    whole, place = shape.whole, shape.place", "    if whole is None: return False",
+                *moved, "    whole.replay()", "return True"]
 
 
 Code = HostCode | DeviceCode

@@ -13,7 +13,7 @@ from xcc.frontends.torch import compat
 from xcc.frontends.torch.tensor_call import NUMBER_TYPES, Order, TensorCall
 from xcc.runtime.gpu_executor import ALIGNMENT
 
-__all__ = ["DeviceCall"]
+__all__ = ["THREAD", "DeviceCall"]
 
 
 class _Arena:
@@ -50,7 +50,7 @@ class _Thread(threading.local):
         self.known.add(number)
 
 
-_THREAD = _Thread()
+THREAD = _Thread()
 
 
 class DeviceCall(TensorCall):
@@ -103,7 +103,7 @@ class DeviceCall(TensorCall):
         replay = None if arena is None else self._executor.repeat(stream, symbols)
         if replay is None:
             return None
-        return {"shape": replay.shape, "move": replay.move, "activate": replay.activate, "thread": _THREAD,
+        return {"shape": replay.shape, "move": replay.move, "activate": replay.activate, "thread": THREAD,
                 "stream": stream, "size": size, "arena": arena, "device": self.device, "number": self._number,
                 **compat.stream_state()}
 

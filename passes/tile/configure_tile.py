@@ -19,11 +19,10 @@ from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip
 
 ROW = 8         # elements of a thread, of the largest tile
-MOST = 512      # threads, of a program without products
+MOST = 512      # threads, of a program without products, as xcc's own kernels of rows have
 REDUCED = 32    # elements of a thread, of the largest tile, where tiles are reduced: a warp waits for no other
 ROW_REGISTERS = 64      # of such a thread, of a row in one step: its elements as they are read, and computed with
 SHARED = 16     # likewise where several warps have it
-MOST_REDUCING = 256     # threads, likewise
 PRODUCT = 64    # sums of a thread's, of a product's tile
 COPIES = 8      # workgroups of a core, at most, that keep copies of buffers in shared memory, which they update
 MOST_THREADS = 1024     # of these workgroups
@@ -83,7 +82,7 @@ def _threads(func: Operation, elements: int, chip: Chip) -> int:
         return min(MOST, max(chip.warp, pow2_above(elements // ROW)))
     if elements <= chip.warp * REDUCED:
         return chip.warp
-    return min(MOST_REDUCING, pow2_above(elements // SHARED))
+    return min(MOST, pow2_above(elements // SHARED))
 
 
 def _warpgroups(products: list[Operation], chip: Chip) -> dict[str, int]:

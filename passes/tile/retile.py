@@ -20,6 +20,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.attributes import MACHINE
 from xcc.passes.shared.dot_instructions import dot_products_of
 from xcc.passes.tile.lowering.function import BLOCKS
+from xcc.passes.tile.nests.chunks import chunks_of
 from xcc.passes.tile.nests.program import retile
 
 
@@ -30,7 +31,8 @@ class Retile(Pass):
     def run(self, module: Module, ctx: PassContext) -> None:
         for func in list(module.body.operations):
             if func.operation.name == "func.func" and BLOCKS in func.operation.attributes:
-                made = retile(func.operation, ctx.chip.vector_bytes if ctx.chip else 64, dot_products_of(ctx.chip))
+                made = retile(func.operation, ctx.chip.vector_bytes if ctx.chip else 64, chunks_of(ctx.chip),
+                              dot_products_of(ctx.chip))
                 del made.attributes[BLOCKS]
                 made.attributes[MACHINE] = ir.UnitAttr.get()
                 func.operation.erase()

@@ -18,11 +18,11 @@ from math import prod
 from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.tile.lowering.function import BLOCKS
+from xcc.passes.tile.nests.chunks import chunks_of
 from xcc.passes.tile.nests.keys import changes_slowly, forall_around, key_of, loop_around
 from xcc.passes.tile.nests.shared import CHUNKS, SHARED
 from xcc.passes.walk import ops_where
 
-CHUNKS_A_CORE = 4
 L2_PARTS = 2            # of the L2 cache: what it does not hold is packed once still, and read in order
 MOST_BYTES = 2 << 20    # a stack has room for
 MOST_SLOTS = 64         # of an operand: a chunk marks each as empty before it begins
@@ -36,10 +36,9 @@ class ShareOperands(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         room = self.bytes or min(MOST_BYTES, L2_PARTS * ctx.chip.l2_bytes if ctx.chip else MOST_BYTES)
-        cores = ctx.chip.cores if ctx.chip else 16
         for func in module.body.operations:
             if func.operation.name == "func.func" and BLOCKS in func.attributes:
-                _share(func.operation, room, CHUNKS_A_CORE * cores)
+                _share(func.operation, room, chunks_of(ctx.chip))
 
 
 def _share(func: Operation, room: int, chunks: int) -> None:

@@ -179,9 +179,32 @@ def test_ahead_of_time_for_gpus(target: str, chip: str, file: Path, capsys: pyte
     assert len(list(Path("stages").glob("*.mlir"))) >= 3
 
 
+class OnGpu:
+    """A tensor of 32-bit floats at an address of a GPU."""
+
+    dtype = torch.float32
+
+    def __init__(self, address: int, size: int = 100, step: int = 1, device: int = 0) -> None:
+        self.address, self.shape, self.step, self.device = address, (size,), step, device
+
+    def __dlpack__(self) -> None: ...
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def is_contiguous(self) -> bool:
+        return self.step == 1
+
+    def stride(self) -> tuple[int]:
+        return self.step,
+
+    def get_device(self) -> int:
+        return self.device
+
+
 def test_launches_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the driver is given: addresses, and sizes, strides, bits of numbers and the grid."""
-    from xcc.frontends.kernel.arguments import Array
+    """What the driver is given: addresses, and sizes, strides, bits of numbers and the grid. What comes a third time is
+    repeated without the executor, wherever arrays lie."""
     from xcc.frontends.kernel.artifact import artifact_of, written
     from xcc.frontends.kernel.compiling import compiled
     from xcc.frontends.kernel.launching import DeviceCode
@@ -200,30 +223,53 @@ def test_launches_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xcc.frontends.torch.compat.current_stream", lambda _number: abs(stream[0]))
     monkeypatch.setattr("xcc.frontends.torch.compat.free_stream", lambda _number: stream[0])
     monkeypatch.setattr("xcc.frontends.torch.compat.captures", lambda device: stream[0] < 0)
+    monkeypatch.setattr("xcc.frontends.torch.compat.stream_state", lambda: {
+        "current_device": lambda: 0, "raw_stream": lambda _number: abs(stream[0]),
+        "is_capturing": lambda: stream[0] < 0})
     names = [s.name for s in made.symbols]
-    for x, y, a in ((4096, 8192, 1), (4096, 16, 2)):
-        code.run([x, y], [a if n == "a" else 7 if n == "grid_0" else 100 for n in names])
-        pointers, symbols = seen[-1]
-        assert pointers[:2] == [x, y] and symbols[names.index("a")] == a and code.written == {"y"}
-    sizes = [[3 if n == "a" else 7 if n == "grid_0" else size for n in names] for size in (50, 60)]
     calls = Counter[str]()
     monkeypatch.setattr(GpuExecutor, "run_on", lambda *args, f=GpuExecutor.run_on, **named: (
         calls.update(["run_on"]), f(*args, **named))[1])
-    for given in (sizes[0], sizes[1], *sizes * 3):      # what comes again is repeated, wherever it lies
-        code.run([16 * len(seen), 64], given)
-        assert seen[-1] == ([16 * (len(seen) - 1), 64], given)
-    assert calls["run_on"] == 2
+
+    def launch(x: OnGpu, y: OnGpu, a: float = 2.0, k: int = 3) -> None:
+        """As Kernel does it, with one launch for all of these sizes."""
+        values = [x, y, a, k, 16]
+        launches = held.setdefault((x.shape, y.shape), Launch(form, code, values, [
+            Array("f32", t.shape, t.stride()) for t in (x, y)] + values[2:], (7,)))
+        before, direct = len(seen), launches.repeat((7,), values)
+        if not direct:
+            launches((7,), values)
+        calls.update(["direct"] if direct else [])
+        assert len(seen) == before + 1 and seen[-1][0] == [x.address, y.address]
+        bits = np.float64(a).view(np.int64)
+        assert [n for s, n in zip(names, seen[-1][1], strict=True) if s in "ak"] == [bits, k]
+
+    held: dict[Any, Launch] = {}
+    for n, size in enumerate((100, 60, 100, 60, 100, 60)):
+        launch(OnGpu(16 * n, size), OnGpu(64, step=2))
+    assert calls == {"run_on": 4, "direct": 2}
+    launch(OnGpu(16), OnGpu(64, step=2), 0.5)           # another number, twice: then that one is repeated
+    launch(OnGpu(16), OnGpu(64, step=2), 0.5)
+    launch(OnGpu(32), OnGpu(64, step=2), 0.5)
+    assert calls == {"run_on": 6, "direct": 3}
     for stream[0] in (8, -8, 8):        # another stream, captured into a graph
-        code.run([16, 64], sizes[0])
-        assert seen[-1] == ([16, 64], sizes[0])
-    assert calls["run_on"] == 4
+        launch(OnGpu(16), OnGpu(64, step=2), 0.5)
+    assert calls == {"run_on": 8, "direct": 4}
+    repeat = held[(100,), (100,)].repeat
+    x, y = OnGpu(16), OnGpu(64, step=2)
+    for grid, values in (((8,), [x, y, 0.5, 3, 16]), ((7,), [x, OnGpu(64), 0.5, 3, 16]), ((7,), [x, y, 0.5, 3, 32]),
+                         ((7,), [OnGpu(16, 99), y, 0.5, 3, 16]), ((7,), [x, y, 1, 3, 16]),
+                         ((7,), [x, y, 0.5, True, 16]), ((7,), [OnGpu(16, device=1), y, 0.5, 3, 16]),
+                         (7, [x, y, 0.5, 3, 16])):
+        assert not repeat(grid, values)
+    assert not seen[-1][0][0] % 16 and repeat((7,), [x, y, 0.5, 3, 16])
+    with pytest.raises(xcc.UserError, match="no multiple of 16 bytes"):
+        launch(OnGpu(4097), y)
     rooms: list[int] = []
     monkeypatch.setattr("xcc.frontends.torch.compat.room_on_gpu",
                         lambda size, _number: rooms.append(size) or torch.empty(size, dtype=torch.uint8))
     code.run([0, 16], [0 if n == "x_0" else 100 for n in names])
     assert rooms and rooms[0] > 0 and seen[-1][0][0] != 0       # an array without elements lies there
-    with pytest.raises(xcc.UserError, match="no multiple of 16 bytes"):
-        code.run([4097, 16], [100] * len(names))
 
 
 @pytest.mark.parametrize("arguments, words", (

@@ -35,11 +35,36 @@ def is_view(op: Operation) -> bool:
     return op.name in ("vector.broadcast", "vector.transpose") or (op.name == "vector.shape_cast" and unit_reshape(op))
 
 
+def of_line(value: Value) -> Value | None:
+    """What the operand of an atomic update was before it was made a line; None for one that always was one."""
+    op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+    return op.operands[0] if op is not None and op.name == "vector.shape_cast" and not unit_reshape(op) else None
+
+
+def before_lines(atomic: Operation) -> tuple[Value, Value, Value]:
+    """Value, mask and places of a tile.atomic of a line, of the one shape that they had before."""
+    line = value, mask, places = atomic.operands[0], atomic.operands[2], atomic.operands[3]
+    before = [of_line(v) for v in line]
+    shapes = {tuple(ir.VectorType(b.type).shape) for b in before if b is not None}
+    if len(shapes) != 1 or any(b is None and not _splat(v) for v, b in zip(line, before, strict=True)):
+        return value, mask, places
+    value, mask, places = (v if b is None else b for v, b in zip(line, before, strict=True))
+    return value, mask, places
+
+
+def is_flattened(op: Operation) -> bool:
+    """Whether a shape_cast makes lines of what atomic updates take as it is."""
+    users = [u.owner.operation for u in op.results[0].uses] if op.name == "vector.shape_cast" else []
+    return bool(users) and all(
+        u.name == "tile.atomic" and u.block == op.block and op.operands[0] in before_lines(u) for u in users)
+
+
 def is_lazy(op: Operation) -> bool:
     """Whether the elements of the result can be computed one by one."""
     if op.name == "arith.constant":
         return ir.DenseElementsAttr(op.attributes["value"]).is_splat
-    return op.name in LEAVES or op.name in LOADS or is_view(op) or is_elementwise(op) or written_scan(op)
+    return op.name in LEAVES or op.name in LOADS or is_view(op) or is_elementwise(op) or written_scan(op) \
+        or is_flattened(op)
 
 
 def written_scan(op: Operation) -> bool:

@@ -13,8 +13,16 @@ from xcc.passes.tile.nests.instances import PEELED, emit_instance
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
+    from xcc.targets.base import Chip
 
 _DYNAMIC = -(1 << 63)
+_A_CORE = 4         # chunks: few, as each begins and ends its memory, and enough for cores that have other work
+_CORES = 16         # where no chip is known
+
+
+def chunks_of(chip: Chip | None) -> int:
+    """How many chunks the instances of a program go in."""
+    return _A_CORE * (chip.cores if chip else _CORES)
 
 
 def chunked(r: Retiler, forall: Operation, chunks: int, begin: Callable[[Any], None], end: Callable[[], None]) -> None:

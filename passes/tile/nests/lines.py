@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op
-from xcc.passes.shared.values import as_index, dense_constant, index, is_vector, splat, splat_constant, vec
+from xcc.passes.shared.values import (
+    as_index,
+    dense_constant,
+    index,
+    is_elementwise,
+    is_vector,
+    splat,
+    splat_constant,
+    vec,
+)
 from xcc.passes.tile.nests.choice import reads_nothing, unit_reshape
 from xcc.passes.tile.nests.kept import Coords
 
@@ -77,10 +86,13 @@ def run_along(r: Retiler, value: Value, lane: int) -> int | None:
         return 0 if before is None else run_along(r, source.operands[0], before)
     if source.name == "arith.index_cast":
         return run_along(r, source.operands[0], lane)
-    if source.name in ("arith.addi", "arith.subi"):
-        a, b = (run_along(r, v, lane) for v in source.operands)
-        return None if a is None or b is None else a + b if source.name == "arith.addi" else a - b
-    return None
+    if not is_elementwise(source):
+        return None
+    runs = [run_along(r, v, lane) for v in source.operands]
+    if all(n == 0 for n in runs):
+        return 0
+    a, b = runs if source.name in ("arith.addi", "arith.subi") else (None, None)
+    return None if a is None or b is None else a + b if source.name == "arith.addi" else a - b
 
 
 def lane_before(reshape: Operation, lane: int) -> int | None:

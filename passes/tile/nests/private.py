@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from xcc._mlir import Operation, Value, arith_d, ir
+from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.passes.shared.combining import combiner, rmw_kind
 from xcc.passes.shared.regions import for_loop, when
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind
@@ -22,7 +22,6 @@ from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-MOST_CHUNKS = 128            # of a program: several for each of many cores
 MOST_BYTES = 32 << 10   # of a copy: with what else a core has at hand it stays in its first cache
 _FEWEST = 2             # updates an element of the copy, of a chunk
 _I, _F = arith_d.CmpIPredicate, arith_d.CmpFPredicate
@@ -41,8 +40,16 @@ class Private:
     def update(self, value: Value, place: Value) -> None:
         """A plain update of the copy."""
         old = op("memref.load", [value.type], [self.copy, place])
-        combine = combiner("sum" if self.kind == "add" else self.kind, value.type)
-        op("memref.store", [], [combine(old, value), self.copy, place])
+        op("memref.store", [], [self._combined(old, value, value.type), self.copy, place])
+
+    def update_line(self, values: Value, first: Value, mask: Value) -> None:
+        """Plain updates of neighbours, from the place `first` on."""
+        old = op("vector.maskedload", [values.type], [self.copy, first, mask, values])
+        made = self._combined(old, values, ir.VectorType(values.type).element_type)
+        op("vector.maskedstore", [], [self.copy, first, mask, made])
+
+    def _combined(self, old: Value, new: Value, element: Type) -> Value:
+        return cast(Value, combiner("sum" if self.kind == "add" else self.kind, element)(old, new))
 
 
 def copies(r: Retiler, updates: dict[Value, list[Operation]]) -> tuple[Callable[[Any], None], Callable[[], None]]:

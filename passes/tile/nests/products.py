@@ -17,7 +17,7 @@ from xcc.passes.tile.nests.pieces import Pieces
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-ROWS = {64: 8, 32: 4}   # of a block of sums, by the bytes of a vector: 16 and 8 vectors with two a row
+ROWS = {64: 13, 32: 6}  # of a block of sums, by the bytes of a vector: 26 and 12 vectors of 32 and 16, two a row
 
 
 def _contract(r: Retiler, source: Operation) -> None:
@@ -31,12 +31,13 @@ def _contract(r: Retiler, source: Operation) -> None:
     target = r.targets.get(source.results[0]) or r.buffer(kind.shape, kind.element_type)
     *batch, m, n = list(kind.shape)
     k = ir.VectorType(lhs.type).shape[-1]
-    height = min(m, ROWS.get(r.vector_bytes, 4))
+    most = ROWS.get(r.vector_bytes, 4) - shifted
+    height = -(-m // -(-m // most))     # blocks of about as many rows
     width = r.width(n, kind.element_type)
     each = r.lanes if dot else width
     last = len(kind.shape) - 1
 
-    def block(lead: Coords, row: Value | int, column: Value | int) -> None:
+    def block(lead: Coords, row: Value | int, column: Value | int, height: int) -> None:
         rows = [add(row, i) for i in range(height)]
         pieces = Pieces(r)
         there = [(*lead, i, add(column, c)) for i in rows for c in range(0, width, each)]
@@ -56,9 +57,14 @@ def _contract(r: Retiler, source: Operation) -> None:
         for n, (at, s) in enumerate(zip(there, made, strict=False)):
             target.store(arith_d.subi(s, more[n % len(more)]) if shifted else s, at, last)
 
+    def columns(places: list[Value | int]) -> None:
+        *lead, column = places
+        loops(r.wholes, [m - m % height], [height], lambda row: block(tuple(lead), row[0], column, height))
+        if m % height:
+            block(tuple(lead), m - m % height, column, m % height)
+
     # columns outside, so that a strip of the right operand stays near
-    sizes, steps = [*batch, n, m], [*[1] * len(batch), width, height]
-    loops(r.wholes, sizes, steps, lambda places: block(tuple(places[:-2]), places[-1], places[-2]))
+    loops(r.wholes, [*batch, n], [*[1] * len(batch), width], columns)
     r.kept[source.results[0]] = target
 
 

@@ -13,7 +13,7 @@ from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.updates import updated_only
 from xcc.passes.shared.values import is_vector, op, with_operands
 from xcc.passes.tile.nests import control, products, reductions, rows, scans, stores
-from xcc.passes.tile.nests.choice import is_lazy, kept, unit_reshape
+from xcc.passes.tile.nests.choice import is_flattened, is_lazy, kept, unit_reshape
 from xcc.passes.tile.nests.chunks import chunked
 from xcc.passes.tile.nests.instances import PEELED, emit_instance
 from xcc.passes.tile.nests.joined import keeping_reduction
@@ -21,7 +21,7 @@ from xcc.passes.tile.nests.kept import Coords, Kept, memory_element
 from xcc.passes.tile.nests.loops import FEW, Wholes, loops
 from xcc.passes.tile.nests.operands import slots_of
 from xcc.passes.tile.nests.pieces import Pieces
-from xcc.passes.tile.nests.private import MOST_CHUNKS, Private, copies
+from xcc.passes.tile.nests.private import Private, copies
 from xcc.passes.tile.nests.scans import Running
 from xcc.passes.tile.nests.shared import CHUNKS, Slots, shared_products
 
@@ -29,14 +29,15 @@ VECTORS = 2             # machine vectors of 32-bit elements in a piece
 MOST_BYTES = 4 << 20    # of a core's stack
 
 
-def retile(func: Operation, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> Operation:
-    """Puts the loops that `func` becomes ahead of it; the new function."""
+def retile(func: Operation, vector_bytes: int, chunks: int, dots: Sequence[DotProduct] = ()) -> Operation:
+    """Puts the loops that `func` becomes ahead of it; the new function. `chunks`: of instances, where one has memory of
+    its own."""
     with ir.InsertionPoint(func), func.location:
         attributes = {n: func.attributes[n] for n in func.attributes}
         made = ir.Operation.create("func.func", regions=1, attributes=attributes)
         old = func.regions[0].blocks[0]
         block = made.regions[0].blocks.append(*[a.type for a in old.arguments])
-        r = Retiler(vector_bytes, dots)
+        r = Retiler(vector_bytes, chunks, dots)
         r.values.update(zip(old.arguments, block.arguments, strict=True))
         with ir.InsertionPoint(block):
             r.block(old)
@@ -50,8 +51,8 @@ def retile(func: Operation, vector_bytes: int, dots: Sequence[DotProduct] = ()) 
 class Retiler:
     """The code of one function. `values`: what scalars and memrefs became; `kept`: block values in memory."""
 
-    def __init__(self, vector_bytes: int, dots: Sequence[DotProduct] = ()) -> None:
-        self.vector_bytes, self.lanes, self.dots = vector_bytes, vector_bytes // 4, dots
+    def __init__(self, vector_bytes: int, chunks: int, dots: Sequence[DotProduct] = ()) -> None:
+        self.vector_bytes, self.lanes, self.chunks, self.dots = vector_bytes, vector_bytes // 4, chunks, dots
         self.values: dict[Value, Value] = {}
         self.kept: dict[Value, Kept] = {}
         self.targets: dict[Value, Kept] = {}      # where a value is to be kept that a loop carries on
@@ -88,7 +89,8 @@ class Retiler:
     def vector(self, source: Operation) -> None:
         """A block value that no loop of its own computes."""
         if source.name == "vector.shape_cast" and not unit_reshape(source):
-            self.reshape(source)
+            if not is_flattened(source):
+                self.reshape(source)
         elif source.name == "arith.constant" and not is_lazy(source):
             self._table(source)
         elif not is_lazy(source):
@@ -247,7 +249,7 @@ def _forall(r: Retiler, source: Operation) -> None:
         for product in products:
             slots_of(r, source, product)
 
-    chunks = ir.IntegerAttr(source.attributes[CHUNKS]).value if CHUNKS in source.attributes else MOST_CHUNKS
+    chunks = ir.IntegerAttr(source.attributes[CHUNKS]).value if CHUNKS in source.attributes else r.chunks
     chunked(r, source, chunks, begin, merge)
 
 

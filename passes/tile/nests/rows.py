@@ -9,7 +9,9 @@ from xcc._mlir import Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.shared.combining import rmw_kind
 from xcc.passes.shared.regions import when
 from xcc.passes.shared.values import index, is_less, op
+from xcc.passes.tile.nests.choice import before_lines
 from xcc.passes.tile.nests.kept import Coords, Kept
+from xcc.passes.tile.nests.lines import run_along
 from xcc.passes.tile.nests.loops import loops
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.private import Private
@@ -68,66 +70,79 @@ def _value(n: Value) -> Value:
 
 
 def _atomic(r: Retiler, source: Operation) -> None:
-    """tile.atomic of a line of elements"""
-    value, memref, mask, places = source.operands
-    kind = ir.VectorType(value.type)
+    """tile.atomic of a line of elements, in the shape that they had before"""
+    operands = value, mask, places = before_lines(source)
+    memref, element = source.operands[1], ir.VectorType(value.type).element_type
+    shape = list(ir.VectorType(places.type).shape)
     wanted = any(True for _ in source.results[0].uses)
-    target = r.buffer(kind.shape, kind.element_type) if wanted else None
-    rmw = rmw_kind(ir.StringAttr(source.attributes["kind"]).value, kind.element_type)
+    target = r.buffer(shape, element) if wanted else None
+    rmw = rmw_kind(ir.StringAttr(source.attributes["kind"]).value, element)
     # computed by whole vectors first, where that is dear
-    for v in (value, mask, places):
+    for v in operands:
         if v not in r.kept and not isinstance(v.owner, ir.Block) and _worth(v):
             r.keep(v)
 
     private = r.private.get(memref)
     if private is not None:
-        _plain_or_atomic(r, source, private)
+        _plain_or_atomic(r, operands, shape, r.get(memref), private)
         return
 
     def one(at: list[Value]) -> None:
-        coords: Coords = (at[0],)
+        coords: Coords = tuple(at)
         pieces = Pieces(r)
         branch = scf_d.IfOp(pieces.of(mask, coords, 0, 0), has_else=wanted)
         with ir.InsertionPoint(branch.then_block):
             inner = Pieces(r)
-            operands = [inner.of(value, coords, 0, 0), r.get(memref), inner.of(places, coords, 0, 0)]
-            old = ir.Operation.create("memref.atomic_rmw", results=[kind.element_type], operands=operands,
-                                      attributes={"kind": rmw}).result
+            given = [inner.of(value, coords, 0, 0), r.get(memref), inner.of(places, coords, 0, 0)]
+            old = op("memref.atomic_rmw", [element], given, kind=rmw)
             if target is not None:
                 target.store(old, coords, 0)
             scf_d.yield_([])
         if target is not None:
             with ir.InsertionPoint(branch.else_block):
-                zero = 0.0 if isinstance(kind.element_type, ir.FloatType) else 0
-                target.store(arith_d.constant(kind.element_type, zero), coords, 0)
+                zero = 0.0 if isinstance(element, ir.FloatType) else 0
+                target.store(arith_d.constant(element, zero), coords, 0)
                 scf_d.yield_([])
 
-    _loops(r, list(kind.shape), one)
+    _loops(r, shape, one)
     if target is not None:
-        r.kept[source.results[0]] = target
+        line = ir.VectorType(source.results[0].type).shape
+        r.kept[source.results[0]] = Kept(target.memref, line, element)
 
 
-def _plain_or_atomic(r: Retiler, source: Operation, private: Private) -> None:
-    """Updates of the copy where it is used, else of the buffer: two loops, in the branches of an scf.if."""
-    value, memref, mask, places = source.operands
-    kind = ir.VectorType(value.type)
+def _plain_or_atomic(r: Retiler, operands: tuple[Value, Value, Value], shape: list[int], memref: Value,
+                     private: Private) -> None:
+    """Updates of the copy where it is used, neighbours in vectors, else of the buffer `memref`: two nests, in the
+    branches of an scf.if. `operands`: value, mask and places, of one shape."""
+    value, mask, places = operands
+    element, lane = ir.VectorType(value.type).element_type, len(shape) - 1
+    width = r.width(shape[lane], element) if run_along(r, places, lane) == 1 else 0
 
-    def line(update: Callable[[Any, Any], Any]) -> None:
+    def nest(update: Callable[[Any, Any], Any]) -> None:
         def one(at: list[Value]) -> None:
-            coords: Coords = (at[0],)
+            coords: Coords = tuple(at)
             with when(Pieces(r).of(mask, coords, 0, 0)):
                 pieces = Pieces(r)
                 update(pieces.of(value, coords, 0, 0), pieces.of(places, coords, 0, 0))
 
-        _loops(r, list(kind.shape), one)
-        scf_d.yield_([])
+        _loops(r, shape, one)
 
-    rmw = rmw_kind(private.kind, kind.element_type)
+    def neighbours(at: list[Value]) -> None:
+        coords, pieces = tuple(at), Pieces(r)
+        private.update_line(pieces.of(value, coords, lane, width), pieces.of(places, coords, 0, 0),
+                            pieces.of(mask, coords, lane, width))
+
+    rmw = rmw_kind(private.kind, element)
     branch = scf_d.IfOp(private.used, has_else=True)
     with ir.InsertionPoint(branch.then_block):
-        line(private.update)
+        if width:
+            loops(r.wholes, shape, [1] * lane + [width], neighbours)
+        else:
+            nest(private.update)
+        scf_d.yield_([])
     with ir.InsertionPoint(branch.else_block):
-        line(lambda v, at: op("memref.atomic_rmw", [kind.element_type], [v, r.get(memref), at], kind=rmw))
+        nest(lambda v, at: op("memref.atomic_rmw", [element], [v, memref, at], kind=rmw))
+        scf_d.yield_([])
 
 
 def _worth(value: Value) -> bool:

@@ -74,6 +74,19 @@ func.func @row(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = [
   return
 }
 
+// Several warps where a row is longer, with 16 elements a thread, and 512 threads at most.
+// CHECK-LABEL: func.func @long_row(
+// CHECK-SAME: gpu = {threads = 512 : i64}
+func.func @long_row(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = ["n"]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %i = "tile.program_id"() {axis = 0} : () -> index
+  %t = "tile.load"(%x, %zero, %i, %c0) {shape = [1, 16384]} : (memref<?x?xf32>, f32, index, index) -> vector<1x16384xf32>
+  %s = "tile.reduce"(%t) {kind = "sum", axes = [1]} : (vector<1x16384xf32>) -> vector<1xf32>
+  "tile.store"(%s, %y, %i) : (vector<1xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
 // What the program says stays.
 // CHECK-LABEL: func.func @said(
 // CHECK-SAME: gpu = {threads = 64 : i64}

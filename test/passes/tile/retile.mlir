@@ -120,8 +120,8 @@ func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) a
   return
 }
 
-// A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, eight
-// rows of sums go over k in registers. The two vectors of a row are made one by one.
+// A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, 13 rows of
+// sums go over k in registers, the last of 64 are 12. The two vectors of a row are made one by one.
 // CHECK-LABEL: func.func @product(
 // CHECK: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<4096xf32>
 // CHECK: scf.for
@@ -130,10 +130,14 @@ func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) a
 // CHECK: vector.store %{{.*}}, %[[PANELS]][%[[AT:.*]]] :
 // CHECK: %[[NEXT:.*]] = arith.addi %[[AT]], %c1024
 // CHECK: vector.store %{{.*}}, %[[PANELS]][%[[NEXT]]] :
-// CHECK-COUNT-8: vector.load %[[SUMS]]
+// CHECK: scf.for {{.*}} = %c0 to %c52 step %c13
+// CHECK-COUNT-13: vector.load %[[SUMS]]
 // CHECK: scf.for {{.*}} iter_args
-// CHECK-COUNT-8: math.fma {{.*}} : vector<32xf32>
-// CHECK-COUNT-8: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-COUNT-13: math.fma {{.*}} : vector<32xf32>
+// CHECK-COUNT-13: vector.store %{{.*}}, %[[SUMS]]
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-COUNT-12: math.fma {{.*}} : vector<32xf32>
+// CHECK-COUNT-12: vector.store %{{.*}}, %[[SUMS]]
 // CHECK-COUNT-2: vector.store %{{.*}}, %arg2
 // CHECK-NOT: vector.store
 // CHECK-COUNT-2: vector.maskedstore
@@ -179,6 +183,33 @@ func.func @count(%i: memref<?xi32>, %y: memref<?xi32>) attributes {tile.grid = [
   %all = arith.constant dense<true> : vector<64xi1>
   %places = "tile.load"(%i, %zero, %at) {shape = [64]} : (memref<?xi32>, i32, index) -> vector<64xi32>
   %old = "tile.atomic"(%one, %y, %all, %places) {kind = "add"} : (vector<64xi32>, memref<?xi32>, vector<64xi1>, vector<64xi32>) -> vector<64xi32>
+  return
+}
+
+// Rows of a table, by their numbers: the columns lie side by side, so that vectors of the copy are updated.
+// CHECK-LABEL: func.func @table(
+// CHECK: %[[COPY:.*]] = memref.alloca() {{.*}} : memref<8192xf32>
+// CHECK-NOT: memref<64xindex>
+// CHECK: %[[OLD:.*]] = vector.maskedload %[[COPY]][%[[AT:.*]]], %[[MASK:.*]], %{{.*}} : memref<8192xf32>, vector<16xi1>
+// CHECK: %[[NEW:.*]] = arith.addf %[[OLD]], %{{.*}} : vector<16xf32>
+// CHECK: vector.maskedstore %[[COPY]][%[[AT]]], %[[MASK]], %[[NEW]]
+// CHECK: } else {
+// CHECK: memref.atomic_rmw addf %{{.*}}, %{{.*}}
+func.func @table(%i: memref<?xi32>, %x: memref<?x?xf32>, %y: memref<?x?xf32>) attributes {tile.grid = ["n"]} {
+  %zero = arith.constant 0 : i32
+  %none = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %id = "tile.program_id"() {axis = 0 : i64} : () -> index
+  %at = arith.muli %id, %c4 : index
+  %all = arith.constant dense<true> : vector<4x16xi1>
+  %t = "tile.load"(%x, %none, %at, %c0) {shape = [4, 16]} : (memref<?x?xf32>, f32, index, index) -> vector<4x16xf32>
+  %n = "tile.load"(%i, %zero, %at) {shape = [4]} : (memref<?xi32>, i32, index) -> vector<4xi32>
+  %row = "tile.reshape"(%n) {shape = [4, 1]} : (vector<4xi32>) -> vector<4x1xi32>
+  %rows = "tile.broadcast"(%row) {shape = [4, 16]} : (vector<4x1xi32>) -> vector<4x16xi32>
+  %line = "tile.iota"() {size = 16, dtype = index} : () -> vector<16xindex>
+  %columns = "tile.broadcast"(%line) {shape = [4, 16]} : (vector<16xindex>) -> vector<4x16xindex>
+  %old = "tile.atomic"(%t, %y, %all, %rows, %columns) {kind = "add"} : (vector<4x16xf32>, memref<?x?xf32>, vector<4x16xi1>, vector<4x16xi32>, vector<4x16xindex>) -> vector<4x16xf32>
   return
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import xcc
 
@@ -64,6 +65,42 @@ def test_a_buffer_of_several_dims_and_two_ways() -> None:
     np.testing.assert_array_equal(mixed[:16], np.bincount(x % 16, minlength=16))
     np.testing.assert_array_equal(mixed[16:], [x[x % 4 == n].max() for n in range(4)])
     assert sorted(seen) == list(range(500))
+
+
+@pytest.mark.parametrize("dtype, kind", [("float32", "add"), ("int64", "max"), ("float16", "min"), ("bfloat16", "max")])
+@pytest.mark.parametrize("columns", [1, 13, 64, 300])
+def test_neighbours(dtype: str, kind: str, columns: int) -> None:
+    """Whole rows, one that begins outside, and rows of a table by their numbers: what lies side by side goes by
+    vectors, and what a mask or an end leaves out stays."""
+    @xcc.kernel
+    def k(x, numbers, sums, table, seen, first, kind: xcc.constexpr, N: xcc.constexpr):
+        row = xcc.program_id(0)
+        t, at = x.tile((row * 4, 0), (4, N), other=0), xcc.arange(N)
+        sums.atomic(kind, at + first, t.max(axis=0), mask=at < 290)
+        number = numbers.tile(row * 4, 4, other=-1)
+        table.atomic(kind, (number[:, None], at[None, :]), t, mask=(number != 2)[:, None])
+        old = seen.atomic(kind, (row * 4 + xcc.arange(4)[:, None], at[None, :]), t)
+        x.store((row * 4, 0), old)
+
+    rng = np.random.default_rng(columns)
+    rows, block, first = 203, 512, -3
+    x = torch.from_numpy(rng.integers(-60, 60, (rows, columns))).to(getattr(torch, dtype))
+    numbers, n = rng.integers(-2, 8, rows).astype(np.int32), x.double().numpy().copy()
+    sums, table, seen = (torch.zeros(s, dtype=x.dtype) for s in (columns, (7, columns), (rows, columns)))
+    seen += 5
+    k[-(-rows // 4)](x, numbers, sums, table, seen, first, kind, block)
+    tops = np.stack([np.maximum(n[i:i + 4].max(0), 0 if i + 4 > rows else -99) for i in range(0, rows, 4)])
+    want = np.zeros(columns)
+    for top in tops:
+        WAYS[kind].at(want, np.arange(columns)[:290 + first], np.pad(top, (0, 9))[-first:][:columns][:290 + first])
+    inside = np.arange(columns) < columns + first       # behind the row's end `other` is read
+    np.testing.assert_array_equal(sums.double().numpy()[inside], want[inside])
+    chosen = (numbers >= 0) & (numbers < 7) & (numbers != 2)
+    want = np.zeros((7, columns))
+    WAYS[kind].at(want, numbers[chosen], n[chosen])
+    np.testing.assert_array_equal(table.double().numpy(), want)
+    np.testing.assert_array_equal(seen.double().numpy(), WAYS[kind](5.0, n))
+    assert (x == 5).all()
 
 
 def test_not_a_number_and_no_instances() -> None:

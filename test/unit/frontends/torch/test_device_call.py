@@ -139,7 +139,7 @@ def test_a_repeat_is_of_one_stream_and_not_captured(chain, host):
 
 
 def test_a_thread_makes_the_gpu_current_once(chain, monkeypatch):
-    monkeypatch.setattr(device_call, "_THREAD", device_call._Thread())
+    monkeypatch.setattr(device_call, "THREAD", device_call._Thread())
     asked = []
     chain.driver.activate = lambda: asked.append(threading.get_ident())
     repeat = first(chain, 5)
