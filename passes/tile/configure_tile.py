@@ -9,6 +9,7 @@ What the program says itself in ``xcc.config`` stays.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from math import prod
 
 from xcc._mlir import Block, Module, Operation, Value, ir
@@ -25,6 +26,7 @@ ROW_REGISTERS = 64      # of such a thread, of a row in one step: its elements a
 SHARED = 16     # likewise where several warps have it
 PRODUCT = 64    # sums of a thread's, of a product's tile
 COPIES = 8      # workgroups of a core, at most, that keep copies of buffers in shared memory, which they update
+LIVE = 4        # tiles of a row's size that are wanted at a time, at most, where it shall have so few
 MOST_THREADS = 1024     # of these workgroups
 TOGETHER = 4    # instances of a workgroup, where a warp has each; of the largest two
 STAGES = 3      # of a loop whose products are loaded ahead of
@@ -66,7 +68,8 @@ def _configure(func: Operation, chip: Chip) -> None:
         elif chosen["threads"] == chip.warp:
             whole = max(sizes, default=1) > chip.warp * REDUCED // 2
             chosen["instances"] = TOGETHER // 2 if whole else TOGETHER
-            if chip.core_registers and "stages" not in chosen and ops_where(func, lambda op: op.name == "tile.reduce"):
+            if chip.core_registers and "stages" not in chosen and ops_where(func, lambda op: op.name == "tile.reduce") \
+                    and _live(func.regions[0].blocks[0], max(sizes)) <= LIVE:
                 chosen["resident"] = chip.core_registers // (chip.warp * ROW_REGISTERS)
     given = func.attributes["xcc.config"] if "xcc.config" in func.attributes else ir.DictAttr.get({})
     gpu = ir.DictAttr(given["gpu"]) if "gpu" in given else ir.DictAttr.get({})
@@ -74,6 +77,20 @@ def _configure(func: Operation, chip: Chip) -> None:
     whole = {k: ir.IntegerAttr.get(i64, v) for k, v in chosen.items()} | {a.name: a.attr for a in gpu}
     rest = {a.name: a.attr for a in given if a.name != "gpu"}
     func.attributes["xcc.config"] = ir.DictAttr.get(rest | {"gpu": ir.DictAttr.get(whole)})
+
+
+def _live(block: Block, size: int) -> int:
+    """The most tiles of `size` elements that a block's ops have made and others still want."""
+    ops = [o.operation for o in block.operations]
+    number = {o: n for n, o in enumerate(ops)}
+    change = [0] * (len(ops) + 1)
+    for n, op in enumerate(ops):
+        for r in op.results:
+            used = [number.get(u.owner.operation, len(ops) - 1) for u in r.uses]
+            if used and isinstance(r.type, ir.VectorType) and prod(ir.VectorType(r.type).shape) == size:
+                change[n] += 1
+                change[max(used)] -= 1
+    return max(accumulate(change))
 
 
 def _threads(func: Operation, elements: int, chip: Chip) -> int:

@@ -74,6 +74,27 @@ func.func @row(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = [
   return
 }
 
+// No such registers where more tiles of the row are wanted at a time.
+// CHECK-LABEL: func.func @many(
+// GROUPS-SAME: gpu = {instances = 2 : i64, threads = 32 : i64}
+func.func @many(%x: memref<?x?xf32>, %y: memref<?x?xf32>, %n: memref<?xf32>) attributes {tile.grid = ["n"]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %i = "tile.program_id"() {axis = 0} : () -> index
+  %t = "tile.load"(%x, %zero, %i, %c0) {shape = [1, 1024]} : (memref<?x?xf32>, f32, index, index) -> vector<1x1024xf32>
+  %a = math.sqrt %t : vector<1x1024xf32>
+  %b = math.exp %t : vector<1x1024xf32>
+  %c = math.sin %t : vector<1x1024xf32>
+  %d = math.cos %t : vector<1x1024xf32>
+  %s = "tile.reduce"(%t) {kind = "sum", axes = [1]} : (vector<1x1024xf32>) -> vector<1xf32>
+  %e = arith.addf %a, %b : vector<1x1024xf32>
+  %f = arith.addf %c, %d : vector<1x1024xf32>
+  %g = arith.mulf %e, %f : vector<1x1024xf32>
+  "tile.store"(%s, %n, %i) : (vector<1xf32>, memref<?xf32>, index) -> ()
+  "tile.store"(%g, %y, %i, %c0) : (vector<1x1024xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
 // Several warps where a row is longer, with 16 elements a thread, and 512 threads at most.
 // CHECK-LABEL: func.func @long_row(
 // CHECK-SAME: gpu = {threads = 512 : i64}
