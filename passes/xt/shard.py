@@ -193,10 +193,11 @@ class _Axis:
             wanted, choice = self._spent(sites, search, wanted, choice, SPARE * share)
         return wanted, choice
 
-    def _spent(self, sites: Sites, search: Search, wanted: Wanted, choice: Choice, most: float) -> tuple[Wanted, Choice]:
-        """With tables whole, which nothing is multiplied by, as those of embeddings: one by one, the largest first, where
-        a rank holds no more than `most` bytes so, and the seconds that this saves are more than the memory is worth:
-        as sending so many bytes of a model that fills it, and less of a smaller one."""
+    def _spent(self, sites: Sites, search: Search, wanted: Wanted, choice: Choice, most: float,
+               ) -> tuple[Wanted, Choice]:
+        """With tables whole, which nothing is multiplied by, as those of embeddings: one by one, the largest first,
+        where a rank holds no more than `most` bytes so, and the seconds that this saves are more than the memory is
+        worth: those of sending so many bytes, times the share of the memory that the model's weights fill."""
         costs = search.costs
         filled = choice.weights / memory if (memory := getattr(self.ctx.chip, "memory_bytes", 0)) else 1.0
         tables = {s.view.a.name for s in sites.all if s.view.name == "weight"
