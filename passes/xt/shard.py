@@ -201,9 +201,9 @@ class _Axis:
         costs = search.costs
         filled = choice.weights / memory if (memory := getattr(self.ctx.chip, "memory_bytes", 0)) else 1.0
         tables = {s.view.a.name for s in sites.all if s.view.name == "weight"
-                  and not any(costs.multiplies(user.view) for user in sites.users[s.results[0]])}
+                  and not any(user.free or costs.multiplies(user.view) for user in sites.users.get(s.results[0], ()))}
         divided = [(size, name) for (name, p), size in choice.parts.items() if p != WHOLE and name in tables]
-        for size, name in sorted(divided, reverse=True):
+        for size, name in sorted(divided, reverse=True)[:TRIES]:
             more = size * (costs.ranks - 1)
             if size < search.light[1] or choice.weights + more > most or name in wanted.weights:
                 continue
