@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xcc._mlir import Module, Operation, Value, ir
@@ -188,6 +189,28 @@ class _Axis:
             if self.batched or choice.weights <= SPARE * share:
                 break
             price *= DEARER
+        if not self.batched:
+            wanted, choice = self._spent(sites, search, wanted, choice, SPARE * share)
+        return wanted, choice
+
+    def _spent(self, sites: Sites, search: Search, wanted: Wanted, choice: Choice, most: float,
+               ) -> tuple[Wanted, Choice]:
+        """With tables whole, which nothing is multiplied by, as those of embeddings: one by one, the largest first,
+        where a rank holds no more than `most` bytes so, and the seconds that this saves are more than the memory is
+        worth: those of sending so many bytes, times the share of the memory that the model's weights fill."""
+        costs = search.costs
+        filled = choice.weights / memory if (memory := getattr(self.ctx.chip, "memory_bytes", 0)) else 1.0
+        tables = {s.view.a.name for s in sites.all if s.view.name == "weight"
+                  and not any(user.free or costs.multiplies(user.view) for user in sites.users.get(s.results[0], ()))}
+        divided = [(size, name) for (name, p), size in choice.parts.items() if p != WHOLE and name in tables]
+        for size, name in sorted(divided, reverse=True)[:TRIES]:
+            more = size * (costs.ranks - 1)
+            if size < search.light[1] or choice.weights + more > most or name in wanted.weights:
+                continue
+            whole = replace(wanted, weights={**wanted.weights, name: WHOLE})
+            found = search.choose(whole)
+            if found.weights <= most and choice.seconds - found.seconds > more * min(filled, 1.0) / costs.link:
+                wanted, choice = whole, found
         return wanted, choice
 
     def _share(self, sites: Sites, costs: Costs) -> float:

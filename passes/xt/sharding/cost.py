@@ -65,7 +65,7 @@ class Costs:
         made = self.nbytes(v.operands[v.at[UPDATED[v.name]]]) if v.name in UPDATED else sum(map(self.nbytes, v.results))
         if v.name in COLLECTIVES:       # along another axis
             return made / self.link
-        work = self._multiplied(v)
+        work = self.multiplies(v)
         if not work:
             return (made + sum(min(made, self.nbytes(t)) for t in given)) / self.memory
         return max(2 * work / self._rate(v.operands[0].dtype),
@@ -77,7 +77,7 @@ class Costs:
         cores = 1 if getattr(self.chip, "has_threads", False) else getattr(self.chip, "cores", 1)
         return REACHED * float(rate) * cores
 
-    def _multiplied(self, v: OpView) -> int:
+    def multiplies(self, v: OpView) -> int:
         """How many pairs of numbers are multiplied."""
         sizes = [[nominal_count((d,), self.bounds) for d in t.shape] for t in (*v.operands, *v.results)]
         if v.name == "dot_general":

@@ -229,6 +229,7 @@ def test_xcc_run_artifacts(capsys: pytest.CaptureFixture[str], tmp_path: Path, m
     (("--input", "x=empty.npz"), "empty.npz: has no array 'x'; it has none"),
     (("--input", "x=two.npz"), "two.npz: has no array 'x'; it has a, b"),
     (("--random", "--dim", "n=2", "--interpret"), "--interpret is for models compiled for GPUs"),
+    (("--random", "--dim", "n=2", "--device", "1"), "device is for models on GPUs, this one is for 'cpu'"),
     (("--random", "--dim", "n=2"), "the artifact has no kernels/cpu.json, which a model for cpu needs"),
 ])
 def test_xcc_run_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -108,6 +108,23 @@ def test_weights_are_shared() -> None:
         assert all(n.endswith(".tp") or n.split(".")[-1].isdigit() for n in large), large
 
 
+@pytest.mark.parametrize(("rows", "memory", "whole"), [(8, 80, True), (8, 1e-6, False), (800, 80, False)])
+def test_a_small_table_is_whole_where_memory_is_plenty(rows: int, memory: float, whole: bool) -> None:
+    """And no more than an eighth of what a rank holds besides; what is multiplied is not."""
+    w = Weights()
+
+    def build(x: Any) -> Any:
+        table = w(rows, 256, name="table")
+        return linear(w, xt.gather(table, x, axis=0), 256, "head")
+
+    module = module_of(build, F((4, 7), "i64"))
+    chip = f"{SLOW},memory_bytes={int(memory * 1e9)}"
+    x = np.random.default_rng(2).integers(0, rows, (4, 7))
+    check_model(module, [x], "tp:2", w.store, chip=chip)
+    held = sharded(module, "tp:2", w.store, chip=chip)[1][0]
+    assert ("table.tp" not in held) == whole and "head.tp" in held
+
+
 @pytest.mark.parametrize("mesh", ("tp:2", "tp:3", "tp:4", "dp:2", "dp:2,tp:2", "pp:2", "pp:3", "pp:2,tp:2"))
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name: str, mesh: str) -> None:
