@@ -111,7 +111,7 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
         return compile_graph(graph, chosen)
 
     start_compiler(module, inputs, chosen)
-    with whole_layers(), composed(), floats_of_runs():
+    with whole_layers(), composed(), floats_of_runs(inputs):
         return aot_autograd(fw_compiler=compiler, bw_compiler=backward, inference_compiler=inference,
                             decompositions=aot_decompositions(),
                             partition_fn=min_cut_rematerialization_partition,

@@ -7,7 +7,7 @@ take numbers that a run computes: the floats stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,10 +26,14 @@ _CONSTANTS = frozenset(("arange", "dist", "histc", "linalg_vector_norm", "multi_
 
 
 @contextmanager
-def floats_of_runs() -> Iterator[None]:
-    """In here AOTAutograd keeps the floats of a program as they are."""
+def floats_of_runs(inputs: Sequence[Any]) -> Iterator[None]:
+    """In here AOTAutograd keeps the floats of a program with these inputs as they are. On GPUs torch's pass holds: a
+    float that is returned, or saved for the backward graph, would wait for the device."""
     from torch._functorch._aot_autograd import graph_compile
 
+    if any(isinstance(i, torch.Tensor) and i.device.type != "cpu" for i in inputs):
+        yield
+        return
     stage: Any = graph_compile
     before = stage.tensorify_python_scalars
     stage.tensorify_python_scalars = _specialize
