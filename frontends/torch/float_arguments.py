@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import sympy
 import torch
 from torch._dynamo.exc import TensorifyScalarRestartAnalysis
 from torch._dynamo.symbolic_convert import TensorifyState
 from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
@@ -26,7 +28,7 @@ _CONSTANTS = frozenset(("arange", "dist", "histc", "linalg_vector_norm", "multi_
 
 
 @contextmanager
-def floats_of_runs(inputs: Sequence[Any]) -> Iterator[None]:
+def floats_of_runs(inputs: Sequence[object]) -> Iterator[None]:
     """In here AOTAutograd keeps the floats of a program with these inputs as they are. On GPUs torch's pass holds: a
     float that is returned, or saved for the backward graph, would wait for the device."""
     from torch._functorch._aot_autograd import graph_compile
@@ -43,7 +45,7 @@ def floats_of_runs(inputs: Sequence[Any]) -> Iterator[None]:
         stage.tensorify_python_scalars = before
 
 
-def _specialize(module: GraphModule, env: Any, _mode: Any) -> None:
+def _specialize(module: GraphModule, env: ShapeEnv, _mode: object) -> None:
     """Has Dynamo trace again with those floats as constants that an op needs so, or that were asked for their value."""
     needed = {s for node in module.graph.nodes for s in _constants(node)}
     names = {str(s) for s in (*needed, *env.replacements) if symbol_is_type(s, SymT.FLOAT)}
@@ -54,7 +56,7 @@ def _specialize(module: GraphModule, env: Any, _mode: Any) -> None:
         raise TensorifyScalarRestartAnalysis
 
 
-def _constants(node: Node) -> Iterator[Any]:
+def _constants(node: Node) -> Iterator[sympy.Symbol]:
     """The symbols that are to be numbers for `node`: those of sizes, and of arguments that are no values."""
     tensors = [t for t in _pytree.tree_leaves(node.meta.get("val")) if isinstance(t, torch.Tensor)]
     numbers: list[Any] = [d for t in tensors for d in t.shape]

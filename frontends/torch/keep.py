@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from math import prod
 from typing import Any
@@ -67,7 +68,7 @@ def _instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: 
     return torch.group_norm(x, x.shape[1], weight, bias, rest[1])
 
 
-def _by_places() -> dict[Any, Any]:
+def _by_places() -> dict[object, object]:
     """Ops of places in a tensor, of ones that xt has."""
     aten = torch.ops.aten
     return {aten.put.default: _put, aten.masked_scatter_backward.default: _masked_scatter_backward,
@@ -78,7 +79,7 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
     return x.reshape(-1).index_put([index.reshape(-1)], source.reshape(-1), accumulate).view(x.shape)
 
 
-def _masked_scatter_backward(grad: Tensor, mask: Tensor, sizes: Any) -> Tensor:
+def _masked_scatter_backward(grad: Tensor, mask: Tensor, sizes: Sequence[int]) -> Tensor:
     """The gradients where `mask`, one behind the other in zeros of `sizes`."""
     chosen = mask.expand(grad.shape).reshape(-1)
     count = prod(sizes)
@@ -86,7 +87,7 @@ def _masked_scatter_backward(grad: Tensor, mask: Tensor, sizes: Any) -> Tensor:
     return grad.new_zeros(count + 1).scatter(0, places, grad.reshape(-1))[:count].view(sizes)
 
 
-def _repeated_places(repeats: Tensor, *, output_size: int | None = None) -> Any:
+def _repeated_places(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
     """0 `repeats[0]` times, 1 `repeats[1]` times, ...; where nobody says how many, only a run can."""
     if output_size is None:
         return NotImplemented

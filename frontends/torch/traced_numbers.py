@@ -8,25 +8,30 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 import torch
+from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.builder import VariableBuilder
+from torch._guards import ChainedSource
 from torch.fx.experimental import _config as sizes
+
+Literal = Callable[[VariableBuilder, object], VariableTracker]
+Float = Callable[[VariableBuilder, float], VariableTracker]
 
 __all__ = ["constants_in_branches", "constants_of_modules"]
 
-_first: dict[tuple[int, str], tuple[Any, int | float]] = {}
+_first: dict[tuple[int, str], tuple[weakref.ref[object], int | float]] = {}
 """By an owner's id and an attribute's place in it: the owner, weakly, and the number that a trace has seen first."""
 
 
-def constants_of_modules(function: Callable[..., Any]) -> Callable[..., Any]:
+def constants_of_modules(function: Literal) -> Literal:
     """``VariableBuilder.wrap_literal``: a number of a module is a constant that is guarded where it is used, or, where
     it has changed, an argument."""
 
-    def wrap_literal(own: Any, value: Any) -> Any:
-        place = own.source.guard_source
+    def wrap_literal(own: VariableBuilder, value: object) -> VariableTracker:
+        place = own.get_source().guard_source
         builtin = place.is_unspecialized_builtin_nn_module()
-        if not sizes.backed_size_oblivious or type(value) not in (int, float) \
+        if not sizes.backed_size_oblivious or not isinstance(value, int | float) or isinstance(value, bool) \
                 or not (builtin or place.is_unspecialized_nn_module()):
             return function(own, value)
         changed = False if builtin else _has_changed(own, value)
@@ -38,11 +43,11 @@ def constants_of_modules(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrap_literal
 
 
-def constants_in_branches(function: Callable[..., Any]) -> Callable[..., Any]:
+def constants_in_branches(function: Float) -> Float:
     """``VariableBuilder.wrap_symfloat``: a float that first stands in the body of a branch or a loop is a constant, as
     torch cannot make an argument of the whole of it there."""
 
-    def wrap_symfloat(own: Any, value: float) -> Any:
+    def wrap_symfloat(own: VariableBuilder, value: float) -> VariableTracker:
         inside = sizes.backed_size_oblivious and own.tx.output.current_tracer.parent is not None
         with torch._dynamo.config.patch(specialize_float=inside or torch._dynamo.config.specialize_float):
             return function(own, value)
@@ -50,11 +55,11 @@ def constants_in_branches(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrap_symfloat
 
 
-def _has_changed(own: Any, value: int | float) -> bool | None:
+def _has_changed(own: VariableBuilder, value: int | float) -> bool | None:
     """Whether the module, or what it keeps the number in, had another one when it was first seen; None where that
     cannot be told, as of lists and dicts."""
-    resolve, source = getattr(own.tx.output, "resolve_source_value", None), own.source
-    if resolve is None:     # torch 2.11
+    resolve, source = getattr(own.tx.output, "resolve_source_value", None), own.get_source()
+    if resolve is None or not isinstance(source, ChainedSource):     # torch 2.11
         return None
     owner = resolve(source.base)
     key = id(owner), source.name
