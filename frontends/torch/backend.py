@@ -26,6 +26,7 @@ from xcc.frontends.torch.capture import capture_fx
 from xcc.frontends.torch.early_start import start_compiler
 from xcc.frontends.torch.fake_ops import declare_fake_ops
 from xcc.frontends.torch.flex import composed
+from xcc.frontends.torch.float_arguments import floats_of_runs
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
 from xcc.frontends.torch.guards import guard_broadcasts, guard_ranks
 from xcc.frontends.torch.keep import aot_decompositions
@@ -111,7 +112,7 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
         return compile_graph(graph, chosen)
 
     start_compiler(module, inputs, chosen)
-    with whole_layers(), composed():
+    with whole_layers(), composed(), floats_of_runs(inputs):
         return aot_autograd(fw_compiler=compiler, bw_compiler=backward, inference_compiler=inference,
                             decompositions=aot_decompositions(),
                             partition_fn=partition,

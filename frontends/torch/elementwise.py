@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import pi
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -99,6 +100,15 @@ def add(cx: Context) -> Value:
 @aten("logical_not")
 def logical_not(cx: Context) -> Value:
     return xt.not_(truth(cx.tensor("self")))
+
+
+@aten("angle")
+def angle(cx: Context) -> Value:
+    """Of real numbers: pi of those below 0, else 0; nan of nan."""
+    x = convert(cx.tensor("self"), cx.out().dtype)
+    below = xt.compare(x, xt.scalar(0, element(x)), direction="lt")
+    out = xt.select(below, xt.scalar(pi, element(x)), xt.scalar(0, element(x)))
+    return xt.select(xt.compare(x, x, direction="ne"), x, out)
 
 
 @aten("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import torch
@@ -53,7 +55,7 @@ def decompositions() -> Any:
         if op is not None:
             table.pop(op, None)
     table[torch.ops.aten.instance_norm.default] = _instance_norm
-    table.update(foreach_decompositions() | transformer_decompositions())
+    table.update(foreach_decompositions() | transformer_decompositions() | _by_places())
     return table
 
 
@@ -64,6 +66,33 @@ def _instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: 
         own_kernel = torch._C.DispatchKey.CompositeImplicitAutograd
         return torch.ops.aten.instance_norm.default._op_dk(own_kernel, x, weight, bias, mean, variance, own, *rest)
     return torch.group_norm(x, x.shape[1], weight, bias, rest[1])
+
+
+def _by_places() -> dict[object, object]:
+    """Ops of places in a tensor, of ones that xt has."""
+    aten = torch.ops.aten
+    return {aten.put.default: _put, aten.masked_scatter_backward.default: _masked_scatter_backward,
+            aten.repeat_interleave.Tensor: _repeated_places}
+
+
+def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    return x.reshape(-1).index_put([index.reshape(-1)], source.reshape(-1), accumulate).view(x.shape)
+
+
+def _masked_scatter_backward(grad: Tensor, mask: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The gradients where `mask`, one behind the other in zeros of `sizes`."""
+    chosen = mask.expand(grad.shape).reshape(-1)
+    count = prod(sizes)
+    places = torch.where(chosen, chosen.cumsum(0) - 1, count)
+    return grad.new_zeros(count + 1).scatter(0, places, grad.reshape(-1))[:count].view(sizes)
+
+
+def _repeated_places(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
+    """0 `repeats[0]` times, 1 `repeats[1]` times, ...; where nobody says how many, only a run can."""
+    if output_size is None:
+        return NotImplemented
+    places = torch.arange(output_size, dtype=repeats.dtype, device=repeats.device)
+    return torch.searchsorted(repeats.cumsum(0), places, right=True).to(repeats.dtype)
 
 
 def _weight_norm_backward(grad: Tensor, v: Tensor, g: Tensor, norms: Tensor, dim: int) -> tuple[Tensor, Tensor]:
@@ -87,7 +116,10 @@ def aot_decompositions() -> dict[Any, Any]:
     from torch._decomp import core_aten_decompositions, get_decompositions
 
     table: dict[Any, Any] = dict(core_aten_decompositions()) | foreach_decompositions() | transformer_decompositions()
-    table |= get_decompositions([torch.ops.aten.batch_norm_backward, torch.ops.aten.rrelu_with_noise_backward])
+    table |= _by_places()
+    aten = torch.ops.aten
+    table |= get_decompositions([aten.batch_norm_backward, aten.rrelu_with_noise_backward, aten.tril_indices,
+                                 aten.triu_indices, aten.lcm, aten.narrow_copy, aten.unbind_copy])
     table[torch.ops.aten._weight_norm_interface_backward.default] = _weight_norm_backward
     table[torch.ops.aten._new_zeros_with_same_feature_meta.default] = new_zeros_with_same_feature_meta
     kept = {f"aten.{name}" for name in KEPT}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from math import isqrt
 from types import BuiltinFunctionType
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ import sympy
 import torch
 from torch import _prims_common
 from torch._dynamo import symbolic_convert
+from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.tensor import SymNodeVariable
@@ -25,14 +25,16 @@ from torch.fx.experimental import _config as sizes
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.functions import Max, Min
 
 from xcc.frontends.torch.branches import merge_branches_of_nothing
-from xcc.frontends.torch.fake_ops import declare_fake_ops, root_of_size
+from xcc.frontends.torch.fake_ops import TRACED, declare_fake_ops
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.layout_of_nothing import lay_out_nothing
 from xcc.frontends.torch.size_answers import is_size, of_all, of_elements
 from xcc.frontends.torch.size_order import within_range
+from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules
 
 __all__ = ["compile_all_sizes", "guarded", "is_of_ones"]
 
@@ -80,6 +82,8 @@ def _without_guards_of_torch() -> None:
     shapes._static_eval_sym_bool = _USERS.not_stated(shapes._static_eval_sym_bool)
     fake_impls._compute_slice_index = _USERS.asked(_clamped(fake_impls._compute_slice_index))
     frames.guard_bool = _USERS.asked(frames.guard_bool)     # `if x.shape[0]:`
+    VariableBuilder.wrap_literal = constants_of_modules(VariableBuilder.wrap_literal)  # type: ignore[assignment,method-assign]
+    VariableBuilder.wrap_symfloat = constants_in_branches(VariableBuilder.wrap_symfloat)  # type: ignore[assignment,method-assign]
     own = TorchInGraphFunctionVariable
     own.call_function = _with_bools(own.call_function)                              # type: ignore[method-assign]
     SymNodeVariable.evaluate_expr = _USERS.asked(SymNodeVariable.evaluate_expr)     # type: ignore[method-assign]
@@ -169,7 +173,7 @@ def _broadcasting(function: Any) -> Any:
 
 def _with_bools(function: Any) -> Any:
     """Ops take no bool that sizes decide (``is_causal=q.shape[2] > 1``): the model asks for its value, with a guard.
-    Dynamo does not trace ``math.isqrt``."""
+    Dynamo does not trace functions of :data:`TRACED`."""
 
     def value(v: Any) -> Any:
         symbolic = isinstance(v, SymNodeVariable) and isinstance(v.sym_num, torch.SymBool)
@@ -178,8 +182,9 @@ def _with_bools(function: Any) -> Any:
     def call_function(own: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if not sizes.backed_size_oblivious:
             return function(own, tx, args, kwargs)
-        if own.value is isqrt:
-            return UserFunctionVariable(cast(Any, root_of_size)).call_function(tx, args, kwargs)
+        traced = TRACED.get(own.value)
+        if traced is not None and any(isinstance(v.realize(), SymNodeVariable) for v in args):
+            return UserFunctionVariable(cast(Any, traced)).call_function(tx, args, kwargs)
         if isinstance(own.value, BuiltinFunctionType):
             args, kwargs = [value(a) for a in args], {name: value(a) for name, a in kwargs.items()}
         return function(own, tx, args, kwargs)
@@ -233,7 +238,7 @@ class _Users:
             if answer is not None:
                 return bool(answer)
             known = function(condition)
-            if known is None and _is_for_a_rest(condition.node):
+            if known is None and _is_of_numbers(condition.node):
                 return guarded(condition)
             return of_all(condition.node.shape_env, condition.node.expr) if known is None else known
 
@@ -249,11 +254,13 @@ def guarded(condition: Any) -> bool:
         return bool(condition)
 
 
-def _is_for_a_rest(node: SymNode) -> bool:
-    """Whether a number of the user's that is no size is -1, which in a shape stands for what the others leave."""
+def _is_of_numbers(node: SymNode) -> bool:
+    """Whether a number of the user's that is no size is -1, which in a shape stands for what the others leave; or of
+    such numbers the length of a slice (``k - max(k - 1, 0)``) is what it is asked for."""
     expr, env = node.expr, node.shape_env
-    return env is not None and isinstance(expr, sympy.Eq) and sympy.S.NegativeOne in expr.args \
-        and not any(is_size(env, s) for s in expr.free_symbols)
+    if env is None or not isinstance(expr, sympy.Eq) or any(is_size(env, s) for s in expr.free_symbols):
+        return False
+    return sympy.S.NegativeOne in expr.args or node.hint is True and expr.has(Min, Max)
 
 
 def _settle(env: ShapeEnv, node: SymNode) -> None:

@@ -18,7 +18,7 @@ _ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow"
 _COMPARE = ("eq", "ge", "gt", "le", "lt", "ne")
 _FUNCTIONS = {"sqrt": "sqrt", "cos": "cos", "cosh": "cosh", "sin": "sin", "sinh": "sinh", "tan": "tan", "tanh": "tanh",
               "asin": "asin", "acos": "acos", "atan": "atan", "neg": "neg", "log2": "log2", "exp": "exp", "log": "log"}
-_ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "int": "trunc"}
+_ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "int": "trunc", "round": "round"}
 
 
 def _number(cx: Context, name: str) -> Value:

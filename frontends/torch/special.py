@@ -1,0 +1,189 @@
+"""The gamma function and its derivatives, Bessel functions, what belongs to the error function: computed in f64, so
+that cancellation near zeros and shifts of the argument cost an f32 result nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import factorial, inf, log, pi, sqrt
+
+from xcc._mlir import Value
+from xcc.dialects import xt
+from xcc.frontends.shared.helpers import convert, scalar
+from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.registry import aten
+
+_SHIFT = 8
+"""From here on the asymptotic series of the gamma function are exact to f64 (Abramowitz and Stegun, 6.1.41, 6.3.18)."""
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+
+
+def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
+    """By Horner's rule, the coefficient of the highest power first."""
+    out = scalar(coefficients[0], x)
+    for c in coefficients[1:]:
+        out = xt.add(xt.mul(out, x), scalar(c, x))
+    return out
+
+
+def _where(x: Value, direction: str, limit: float) -> Value:
+    return xt.compare(x, scalar(limit, x), direction=direction)
+
+
+def _in_f64(function: Callable[[Value], Value]) -> Callable[[Context], Value]:
+    return lambda cx: convert(function(convert(cx.tensor("self"), "f64")), cx.out().dtype)
+
+
+def _reflected(x: Value) -> tuple[Value, Value]:
+    """Where x is below 1/2, and 1 - x there, else x."""
+    low = _where(x, "lt", 0.5)
+    return low, xt.select(low, xt.sub(scalar(1, x), x), x)
+
+
+def _angle(x: Value) -> Value:
+    """pi times what x is above a whole number, so that the sine of a large one is exact."""
+    return xt.mul(xt.sub(x, xt.floor(x)), scalar(pi, x))
+
+
+def _lgamma(x: Value) -> Value:
+    """log |gamma(x)|: by its recurrence from `_SHIFT` on, by reflection below 1/2; inf at 0, -1, ..."""
+    low, y = _reflected(x)
+    small = _where(y, "lt", _SHIFT)
+    z = xt.select(small, xt.add(y, scalar(_SHIFT, x)), y)
+    skipped = y
+    for n in range(1, _SHIFT):
+        skipped = xt.mul(skipped, xt.add(y, scalar(n, x)))
+    part = xt.sub(xt.mul(xt.sub(z, scalar(0.5, x)), xt.log(z)), z)
+    rest = xt.div(_polynomial(xt.reciprocal(xt.mul(z, z)), [b / (2 * n * (2 * n - 1)) for n, b in _down()]), z)
+    out = xt.add(xt.add(part, scalar(log(2 * pi) / 2, x)), rest)
+    out = xt.sub(out, xt.select(small, xt.log(skipped), scalar(0, x)))
+    out = xt.select(low, xt.sub(scalar(log(pi), x), xt.add(xt.log(xt.sin(_angle(x))), out)), out)
+    return xt.select(_where(xt.abs(x), "eq", inf), xt.abs(x), out)
+
+
+def _down() -> list[tuple[int, float]]:
+    """The Bernoulli numbers of 2n, the largest n first."""
+    return [*enumerate(_BERNOULLI, 1)][::-1]
+
+
+def _digamma(x: Value) -> Value:
+    """The derivative of log gamma; nan at -1, -2, ..., -inf at 0 (inf at -0)."""
+    low, y = _reflected(x)
+    out = scalar(0, x)
+    small = _where(y, "lt", _SHIFT)
+    for n in range(_SHIFT):
+        out = xt.sub(out, xt.reciprocal(xt.add(y, scalar(n, x))))
+    z = xt.select(small, xt.add(y, scalar(_SHIFT, x)), y)
+    square = xt.reciprocal(xt.mul(z, z))
+    series = xt.mul(_polynomial(square, [b / (2 * n) for n, b in _down()]), square)
+    rest = xt.sub(xt.sub(xt.log(z), xt.div(scalar(0.5, x), z)), series)
+    out = xt.add(xt.select(small, out, scalar(0, x)), rest)
+    angle = _angle(x)
+    out = xt.select(low, xt.sub(out, xt.mul(scalar(pi, x), xt.div(xt.cos(angle), xt.sin(angle)))), out)
+    whole = xt.and_(_where(x, "lt", 0), xt.compare(x, xt.floor(x), direction="eq"))
+    out = xt.select(whole, scalar(float("nan"), x), out)
+    return xt.select(_where(x, "eq", 0), xt.neg(xt.reciprocal(x)), out)
+
+
+def _zeta(s: float, q: Value) -> Value:
+    """Hurwitz's zeta function, the sum of (q + n)^-s, for s > 1 and q > 0: Euler's and Maclaurin's formula."""
+    out, power = scalar(0, q), scalar(-s, q)
+    for n in range(_SHIFT):
+        out = xt.add(out, xt.pow(xt.add(q, scalar(n, q)), power))
+    z = xt.add(q, scalar(_SHIFT, q))
+    first = xt.pow(z, power)
+    out = xt.add(out, xt.mul(first, xt.add(xt.div(z, scalar(s - 1, q)), scalar(0.5, q))))
+    factors, rising = [], s
+    for n, b in enumerate(_BERNOULLI, 1):
+        factors.append(b * rising / factorial(2 * n))
+        rising *= (s + 2 * n - 1) * (s + 2 * n)
+    tail = _polynomial(xt.reciprocal(xt.mul(z, z)), factors[::-1])
+    out = xt.add(out, xt.div(xt.mul(first, tail), z))
+    return xt.select(_where(q, "eq", inf), scalar(0, q), out)
+
+
+@aten("polygamma")
+def polygamma(cx: Context) -> Value:
+    """The n-th derivative of digamma; of n = 1 for any number, else for those above 0."""
+    n = int(cx["n"])
+    x = convert(cx.tensor("self"), "f64")
+    if n == 0:
+        out = _digamma(x)
+    elif n == 1:
+        low, y = _reflected(x)
+        wave = xt.div(scalar(pi, x), xt.sin(_angle(x)))
+        out = xt.select(low, xt.sub(xt.mul(wave, wave), _zeta(2, y)), _zeta(2, y))
+    else:
+        out = xt.mul(scalar((-1.0) ** (n + 1) * factorial(n), x), _zeta(n + 1, x))
+    return convert(out, cx.out().dtype)
+
+
+def _bessel(order: int, scaled: bool) -> Callable[[Value], Value]:
+    """The modified Bessel function of the first kind, times exp(-|x|) if scaled: the series of small ones and of large
+    ones (Abramowitz and Stegun, 9.6.10, 9.7.1)."""
+    near = [1 / (4.0 ** k * factorial(k) * factorial(k + order)) for k in range(40)][::-1]
+    far = [1.0]
+    for k in range(1, 16):
+        far.append(far[-1] * ((2 * k - 1) ** 2 - 4 * order) / (8 * k))
+
+    def function(x: Value) -> Value:
+        y = xt.abs(x)
+        series = _polynomial(xt.mul(x, x), near)
+        series = xt.mul(series, xt.mul(y, scalar(0.5, x))) if order else series
+        tail = xt.div(_polynomial(xt.reciprocal(y), far[::-1]), xt.sqrt(xt.mul(y, scalar(2 * pi, x))))
+        close = _where(y, "lt", 14)
+        out = xt.select(close, xt.mul(series, xt.exp(xt.neg(y))) if scaled else series,
+                        tail if scaled else xt.mul(tail, xt.exp(y)))
+        return xt.mul(out, xt.sign(x)) if order else out
+
+    return function
+
+
+def _erfc(x: Value, scaled: bool = False) -> Value:
+    """1 - erf(x), times exp(x^2) if scaled; from 2 on, where that is a difference of near numbers, by the continued
+    fraction x + 1/2 / (x + 2/2 / (x + 3/2 / ...)) (Abramowitz and Stegun, 7.1.14)."""
+    square, y = xt.mul(x, x), x
+    for k in range(30, 0, -1):
+        y = xt.add(x, xt.div(scalar(k / 2, x), y))
+    tail = xt.div(scalar(1 / sqrt(pi), x), y)
+    tail = tail if scaled else xt.mul(tail, xt.exp(xt.neg(square)))
+    near = xt.sub(scalar(1, x), xt.erf(x))
+    near = xt.mul(near, xt.exp(square)) if scaled else near
+    return xt.select(_where(x, "gt", 2), tail, near)
+
+
+_CENTRE = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
+           -0.00417768164, 0.246640727, 1.50140941)
+_ENDS = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047,
+         1.00167406, 2.83297682)
+"""Of erfinv(x) / x in w - 2.5 and sqrt(w) - 3, w = -log(1 - x^2) (Giles, Approximating the erfinv function, 2012)."""
+
+
+def _erfinv(x: Value) -> Value:
+    """Giles' approximation and a step of Newton's; inf at 1, nan beyond."""
+    a = xt.abs(x)
+    beyond = xt.sub(scalar(1, x), a)
+    w = xt.neg(xt.log(xt.mul(beyond, xt.add(scalar(1, x), a))))
+    near = _polynomial(xt.sub(w, scalar(2.5, x)), _CENTRE)
+    far = _polynomial(xt.sub(xt.sqrt(w), scalar(3, x)), _ENDS)
+    y = xt.mul(xt.select(_where(w, "lt", 5), near, far), a)
+    slope = xt.mul(xt.exp(xt.mul(y, y)), scalar(sqrt(pi) / 2, x))
+    y = xt.sub(y, xt.mul(xt.sub(beyond, _erfc(y)), slope))
+    return xt.select(_where(a, "eq", 1), xt.mul(x, scalar(inf, x)), xt.mul(y, xt.sign(x)))
+
+
+_FUNCTIONS: dict[str, Callable[[Value], Value]] = {
+    "lgamma": _lgamma, "digamma": _digamma, "erfinv": _erfinv, "erfc": _erfc,
+    "special_erfcx": lambda x: _erfc(x, scaled=True), "i0": _bessel(0, False), "special_i0e": _bessel(0, True),
+    "special_i1": _bessel(1, False), "special_i1e": _bessel(1, True)}
+for _name, _function in _FUNCTIONS.items():
+    aten(_name)(_in_f64(_function))
+
+
+@aten("hypot")
+def hypot(cx: Context) -> Value:
+    """sqrt(self^2 + other^2) without an overflow between."""
+    x, y = (xt.abs(v) for v in cx.operands("self", "other", dtype=cx.out().dtype))
+    large, small = xt.maximum(x, y), xt.minimum(x, y)
+    ratio = xt.select(_where(large, "eq", 0), large, xt.div(small, large))
+    out = xt.mul(large, xt.sqrt(xt.add(xt.mul(ratio, ratio), scalar(1, x))))
+    return xt.select(_where(large, "eq", inf), large, out)

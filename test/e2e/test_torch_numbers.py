@@ -1,0 +1,105 @@
+"""Numbers that a program is given, or that its modules keep, are values of a run: another one compiles nothing anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+import xcc.torch
+from xcc.frontends.torch import backend
+from xcc.frontends.torch.capture import capture_fx
+
+pytestmark = pytest.mark.usefixtures("fresh_torch")
+
+F = torch.nn.functional
+
+
+def compilations(f: Callable[..., Any], *calls: tuple[Any, ...], like: Callable[..., Any] | None = None) -> list[int]:
+    """How many there were after each call, each equal to eager's, of `f` itself or of `like`."""
+    compiled, made = xcc.torch.compile(f, strict=True), []
+    for given in calls:
+        torch.testing.assert_close(compiled(*given), (like or f)(*given), rtol=1e-4, atol=1e-5)
+        made.append(counters["stats"]["unique_graphs"])
+    return made
+
+
+def test_floats_in_ops() -> None:
+    """In those that torch's own pass moves to tensors, in others that take numbers, and in Python's arithmetic."""
+    def f(x: Any, a: float) -> Any:
+        y = torch.softmax(x / a, -1).clamp(-a, a) + F.leaky_relu(x, a)
+        y = torch.where(x > a, y, a).masked_fill(x < -a, a) + torch.full((4,), a) + torch.add(x, y, alpha=a)
+        return y.addcmul(x, x, value=a) + x.abs().pow(a) * math.exp(-a) + round(a) + math.log(a, 10), a * 2
+
+    assert compilations(f, *((torch.randn(n, 4), a) for n, a in ((3, 0.7), (3, 0.8), (1, 1.0), (2, 2.5)))) == [1] * 4
+
+
+def test_floats_of_gradients() -> None:
+    """What is saved of a float for the backward graph."""
+    x = torch.randn(3, 4, requires_grad=True)
+
+    def f(x: Any, a: float) -> Any:
+        return (F.elu(x * a, a) * math.cos(a)).square().sum()
+
+    compiled = xcc.torch.compile(f, strict=True)
+    for a in (0.3, 0.4, 1.5):
+        torch.testing.assert_close(*(torch.autograd.grad(g(x, a), x) for g in (compiled, f)))
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+@pytest.mark.parametrize("f", [lambda x, a: F.layer_norm(x, (4,), eps=a), lambda x, a: x.new_zeros(int(10 * a))])
+def test_floats_that_are_to_be_constants(f: Callable[..., Any]) -> None:
+    assert compilations(f, *((torch.randn(3, 4), a) for a in (0.1, 0.1, 0.3))) == [1, 1, 2]
+
+
+def test_a_float_of_a_branch() -> None:
+    """torch traces none that stands in the branch alone."""
+    def f(x: Any, a: float) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x * a, lambda x: x - a, (x,))
+
+    assert compilations(f, *((torch.randn(3, 4), a) for a in (0.1, 0.1, 0.3)),
+                        like=lambda x, a: x * a if x.sum() > 0 else x - a) == [1, 1, 2]
+
+
+def test_an_int_cuts_a_row_that_broadcasts() -> None:
+    """As what keeps the k most likely tokens."""
+    def f(x: Any, k: int) -> Any:
+        return x.masked_fill(x < x.topk(k, -1).values[:, -1:], -9.0)
+
+    assert compilations(f, *((torch.randn(3, 8), k) for k in (5, 1, 2, 8))) == [1] * 4
+
+
+class Counting(torch.nn.Module):
+    """A model whose numbers change in a call, from outside, and not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls, self.factor, self.eps = 0, 1.0, 1e-3
+        self.norm = torch.nn.LayerNorm(4)
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        return self.norm(x) * self.calls * self.factor * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps)
+
+
+def test_numbers_of_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number is a constant, and no input, until its module has another one."""
+    given: list[int] = []
+
+    def captured(graph: Any) -> Any:
+        program = capture_fx(graph)
+        given.append(sum(getattr(i.spec, "shape", None) == () for i in program.graph.inputs))
+        return program
+
+    monkeypatch.setattr(backend, "capture_fx", captured)
+    model, like = Counting(), Counting()
+    assert compilations(model, *((torch.randn(n, 4),) for n in (3, 3, 2, 1)), like=like) == [1, 2, 2, 2]
+    model.factor = like.factor = 0.5
+    assert compilations(model, (torch.randn(3, 4),), like=like) == [3]
+    model.factor = like.factor = 0.25
+    assert compilations(model, (torch.randn(3, 4),), like=like) == [3]
+    assert (given[0], given[-2]) == (0, 1)      # of forward graphs

@@ -1,0 +1,58 @@
+"""Functions of distributions and the like, forward and backward, compiled for this CPU and beside eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import distributions
+
+import xcc.torch
+
+pytestmark = pytest.mark.usefixtures("fresh_torch")
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    **{name: getattr(torch, name) for name in ("lgamma", "digamma", "erfc", "erfinv", "i0", "angle")},
+    **{name: getattr(torch.special, name) for name in ("erfcx", "i0e", "i1", "i1e")},
+    "trigamma": lambda x: torch.polygamma(1, x.double() + 1e-6),       # torch's of f32 is wrong by 1e-1 near poles
+    "polygamma": lambda x: torch.polygamma(3, x.abs().clamp(max=1e6)),
+    "hypot": lambda x: torch.hypot(x, 2 - x)}
+
+
+def values(dtype: torch.dtype) -> torch.Tensor:
+    """On both sides of where a function is computed another way, at poles, and at the ends."""
+    inf, nan = float("inf"), float("nan")
+    edges = torch.tensor([0.0, -0.0, 0.5, 1, 2, 8, 14, -1, -3, 1 - 1e-7, 1e-7, 1e-3, 50, 1e4, 1e20, inf, nan])
+    return torch.cat((torch.linspace(-6.3, 16, 150), torch.linspace(-1, 1, 50), edges)).to(dtype)
+
+
+@pytest.mark.parametrize("dtype, within", [(torch.float32, 2e-5), (torch.float64, 1e-8)])
+def test_functions(dtype: torch.dtype, within: float) -> None:
+    x = values(dtype)
+    got = xcc.torch.compile(lambda x: [f(x) for f in FUNCTIONS.values()], strict=True)(x)
+    for (name, f), made in zip(FUNCTIONS.items(), got, strict=True):
+        torch.testing.assert_close(made, f(x), rtol=within, atol=within * 1e-2, equal_nan=True,
+                                   msg=lambda text, name=name: f"{name}: {text}")
+
+
+def loss(x: Any) -> Any:
+    entropy = distributions.Dirichlet(x, validate_args=False).entropy()
+    return entropy.sum() + distributions.Normal(0.0, 1.0, validate_args=False).icdf(x).sum()
+
+
+def places(x: Any) -> Any:
+    """Gradients of what is scattered by a mask and repeated; elements put."""
+    mask = torch.ones_like(x, dtype=torch.bool).tril()
+    y = x.masked_scatter(mask, x.reshape(-1) * 2)
+    y = torch.repeat_interleave(y, torch.arange(1, 4), 0, output_size=6)
+    return (y.put(torch.tensor([1, -2]), x[0, :2], accumulate=True) * y.put(torch.tensor([0, 3]), x[1, :2])).sum()
+
+
+@pytest.mark.parametrize("f", [loss, places])
+def test_gradients(f: Callable[[Any], Any]) -> None:
+    compiled = xcc.torch.compile(f, strict=True)
+    for columns in (4, 2):
+        x = torch.rand(3, columns).mul(0.8).add(0.1).requires_grad_()
+        torch.testing.assert_close(*(torch.autograd.grad(g(x), x) for g in (compiled, f)), rtol=1e-4, atol=1e-5)
