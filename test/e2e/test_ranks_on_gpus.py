@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from rank_models import SHARED, decoder, greedy
 from rank_processes import start
 from rank_programs import KINDS, each_kind, on_gpus, plain_sum
 
@@ -69,6 +70,13 @@ def test_a_model_over_and_over(batch: Any, peers: str, tmp_path: Path, monkeypat
         turn = max(t for t in range(40) if int(rows) == (64 if t % 2 or batch == 64 else 3 + t % 4))
         want = one.run({"x": x[:int(rows)] + np.float32(turn)})["y"]
         np.testing.assert_allclose(np.array(y), want, rtol=1e-3, atol=1e-3 * np.abs(want).max())
+
+
+def test_two_hundred_greedy_tokens(tmp_path: Path) -> None:
+    model = decoder(tmp_path / "m.onnx")
+    want = greedy(xcc.compile(model, target="nvptx"))
+    xcc.compile(model, target="nvptx", mesh={"tp": 2}, shard=SHARED).save(tmp_path / "m.xcm")
+    assert start("tokens", tmp_path / "m.xcm") == [want, want]
 
 
 def blocks(path: Path, batch: Any) -> Path:
