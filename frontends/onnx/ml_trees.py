@@ -160,7 +160,7 @@ def tree_ensemble_classifier(cx: Context) -> tuple[Value, Value]:
 @onnx_op("TreeEnsemble", domain=DOMAIN, since=5)
 def tree_ensemble(cx: Context) -> Value:
     """Y [rows, n_targets], of X's type: leaves are listed apart, behind the nodes."""
-    weights: Any = cx.attr("leaf_weights")
+    weights: np.ndarray[Any, Any] = cx.attr("leaf_weights")
     count, targets = len(cx.attr("nodes_featureids")), cx.attr("leaf_targetids")
     ends = [np.array(cx.attr(f"nodes_{side}nodeids")) + count * np.array(cx.attr(f"nodes_{side}leafs"))
             for side in ("true", "false")]

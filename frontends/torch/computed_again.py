@@ -16,7 +16,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 __all__ = ["partition"]
 
 
-def partition(joint: GraphModule, inputs: Any, **rest: Any) -> tuple[GraphModule, GraphModule]:
+def partition(joint: GraphModule, inputs: object, **rest: Any) -> tuple[GraphModule, GraphModule]:
     """The forward and the backward graph of `joint`."""
     again: set[torch.fx.Node] = set()
     for node in joint.graph.nodes:

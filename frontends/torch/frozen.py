@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from xcc.frontends.torch.dtypes import to_numpy
@@ -24,14 +25,14 @@ _WRITES = attrgetter("_version")
 class _Constants:
     """A call with static arguments, `values`, that lay at `places` when they were compiled in."""
 
-    def __init__(self, places: Mapping[int, int], values: Sequence[Any], call: Compiled | None) -> None:
+    def __init__(self, places: Mapping[int, int], values: Sequence[Tensor], call: Compiled | None) -> None:
         self.call = call
         self._known = KnownAddresses(places)
         self._counted = picked([n for n, t in enumerate(values) if not t.is_inference()])
         self._writes = [*map(_WRITES, self._counted(values))]   # how often torch has counted a write to each of these
         self._memory = [StorageWeakRef(t.untyped_storage()) for t in values]    # type: ignore[no-untyped-call]
 
-    def hold(self, arguments: list[Any], values: Sequence[Any]) -> bool:
+    def hold(self, arguments: list[object], values: Sequence[Tensor]) -> bool:
         """Whether the static arguments, `values`, are what is compiled in: there may be hundreds, each call asks."""
         try:
             return self._known.hold(arguments) and [*map(_WRITES, self._counted(values))] == self._writes
@@ -76,7 +77,7 @@ class FrozenCall:
         arguments.clear()
         return constants.call(rest)
 
-    def _of(self, arguments: list[Any], values: Sequence[Any]) -> _Constants:
+    def _of(self, arguments: list[object], values: Sequence[Tensor]) -> _Constants:
         """What was compiled with these static arguments, else what is now; what holds tensors that are gone is not
         kept."""
         places = tuple(map(address_of, values))
@@ -88,7 +89,7 @@ class FrozenCall:
                                                self._make(self._with(values)))
         return made
 
-    def _with(self, values: Sequence[Any]) -> TorchProgram:
+    def _with(self, values: Sequence[Tensor]) -> TorchProgram:
         """The program with `values` as weights."""
         graph = self._program.graph
         inputs = list(graph.inputs)

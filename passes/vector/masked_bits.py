@@ -1,4 +1,4 @@
-"""masked-bits: masked accesses of bf16, and what takes vectors apart or puts them together, as those of 16-bit integers.
+"""masked-bits: masked accesses of bf16, and what takes vectors apart or together, as those of integers of 16 bits.
 
     %v = llvm.intr.masked.load %p, %m, %o : vector<32xbf16>
     ->
