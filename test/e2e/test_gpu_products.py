@@ -138,6 +138,17 @@ def test_rows_that_begin_within_words(columns, turned):
         run(module, sizes, turned)
 
 
+def test_short_rows_that_begin_within_words():
+    """Rows of a few words have ends above all: they are stored as they lie in registers."""
+    sizes = 100, 49, 128
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = compiled(sizes, True, tile=(64, 64), depth=64, threads=128, stages=3, warpgroup=True, persistent=3)
+        assert not any("vector.store" in op and "vector<8xf16>" in op and "workgroup" not in op
+                       for op in str(module).splitlines())
+        run(module, sizes, True)
+
+
 @pytest.mark.parametrize("persistent", [0, 3])
 def test_residual_is_loaded_a_share_a_step(persistent):
     """The last steps of a product ask for what its epilogue reads, each for as much."""

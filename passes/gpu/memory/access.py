@@ -11,6 +11,7 @@ from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
 HALF = 2        # bytes of an element of which several are a register
+WORDS = 16      # of a row of a tile, at least, where they are of several lanes: what is at its ends is stored alone
 
 
 def map_dims(op: Operation) -> list[int]:
@@ -43,9 +44,11 @@ class Access:
         self.element = vector.element_type
         self.aligned = self._alignment(max(1, max_bytes // self.bytes))
         self.along = next((i for i, d in enumerate(self.dims) if d == len(self.sizes) - 1), -1)
-        shifts = write and self.bytes == HALF and self.along >= 0 and all(n >= 0 for n in self.sizes[1:]) \
+        word = max(1, max_bytes // self.bytes)
+        shifts = write and self.bytes == HALF and self.along >= 0 and self.shape[self.along] >= WORDS * word \
+            and all(n >= 0 for n in self.sizes[1:]) \
             and memory.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(self.sizes)))
-        self.widest = max(1, max_bytes // self.bytes) if shifts else self.aligned
+        self.widest = word if shifts else self.aligned
 
     def _alignment(self, limit: int) -> int:
         if not self.sizes:
