@@ -140,7 +140,7 @@ class _Rules(QuantisedMoves):
             return no_match(op, "both sides have zero points, and the length of the sums is not known")
         operands = [x.values, w.values]
         if not self.chip.both and not is_constant(w.values):
-            operands = [_whole_groups(x.values, a.lhs_contract), _whole_groups(w.values, a.rhs_contract)]
+            operands = _whole_groups(operands, (a.lhs_contract, a.rhs_contract))
         total = xt.dot_general(*operands, **(vars(a) | {"dtype": _sum_type(x)}))
         if left is not None:
             rows = xt.reduce(xt.convert(x.values, dtype="i32"), kind="sum", axes=a.lhs_contract)
@@ -264,11 +264,15 @@ class _Rules(QuantisedMoves):
         return xt.requantize(parts, zero_point=int(point), dtype=a.dtype)
 
 
-def _whole_groups(value: Value, contract: Sequence[int]) -> Value:
-    """An operand of a product with zeros behind its sums' terms, so that these are whole groups."""
-    terms = dims_of(value)[contract[0]]
-    high = [-terms % GROUP if d == contract[0] and isinstance(terms, int) else 0 for d in range(len(dims_of(value)))]
-    return xt.pad(value, low=[0] * len(high), high=high, value=0) if any(high) else value
+def _whole_groups(operands: list[Value], contracts: Sequence[Sequence[int]]) -> list[Value]:
+    """Operands of a product with zeros behind their sums' terms, which are whole groups then, where one knows them."""
+    places = [contract[0] for contract in contracts]
+    terms = next((n for v, d in zip(operands, places, strict=True) if isinstance(n := dims_of(v)[d], int)), 0)
+    if not terms % GROUP:
+        return operands
+    ranks = [len(dims_of(v)) for v in operands]
+    return [xt.pad(v, low=[0] * rank, high=[-terms % GROUP * (d == n) for n in range(rank)], value=0)
+            for v, d, rank in zip(operands, places, ranks, strict=True)]
 
 
 def _sum_type(x: Quantised) -> str:

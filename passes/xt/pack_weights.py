@@ -194,13 +194,14 @@ class _Packer:
         if not leading or len(a.lhs_contract) != 1 or len(dims) != batch + 2:
             return None
         k, summed = a.rhs_contract[0], a.lhs_contract[0]
-        depth, columns = dims[k], dims[2 * batch + 1 - k]
+        depths, columns = (dims[k], xt.shape_of(lhs)[summed]), dims[2 * batch + 1 - k]
+        depth = next((d for d in depths if isinstance(d, int)), dims[k])        # of two that are assumed to be equal
         if summed != last:
             lhs = xt.transpose(lhs, perm=(*(d for d in range(last + 1) if d != summed), summed))
         blocks: tuple[Dim, ...] = (self.groups(depth, group),) if isinstance(depth, int) \
             else (ceildiv(depth, group * TILE_GROUPS), TILE_GROUPS)
         width = panel_width(columns, self.width, False) if isinstance(columns, int) else self.width
-        left = filled(lhs, product(blocks) * group - depth)
+        left = filled(lhs, product(blocks) * group - depths[1])
         place, outer = (*range(batch), k, 2 * batch + 1 - k), xt.shape_of(left)[:-1]
         if not self.tiles and mod(columns, width) != 0:
             right = xt.reshape(in_groups(rhs, place, batch, (*blocks, group), (1, columns)),

@@ -270,7 +270,7 @@ def test_lanes_of_a_fragment_side_by_side(aligned, size):
         "register": [(0, 1), (8, 0), (0, 8), (0, 16), (0, 32), (0, 64)],
         "lane": [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)], "warp": [(16, 0), (32, 0)]})
     access = object.__new__(Access)
-    access.aligned, access.bytes, access.dims, access.sizes = aligned, size, [0, 1], [-1, -1]
+    access.aligned, access.widest, access.bytes, access.dims, access.sizes = aligned, aligned, size, [0, 1], [-1, -1]
     wanted = neighbours_in_lanes(fragment, access)
     assert {tuple(wanted.at(**v)) for v in all_inputs(wanted)} == set(product(range(64), range(128)))
     width = max(aligned, 4 // size)
