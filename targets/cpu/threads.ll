@@ -428,6 +428,23 @@ define void @xcc_after_fork() {
   ret void
 }
 
+; f32 rounded to bf16, to nearest even. LLVM calls it for what it makes of bf16 itself, atomic updates among it, where a
+; chip has no instruction for it; no process has it.
+define hidden bfloat @__truncsfbf2(float %x) {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %odd = and i32 %high, 1
+  %half = add i32 %odd, 32767
+  %up = add i32 %bits, %half
+  %near = lshr i32 %up, 16
+  %quiet = or i32 %high, 64
+  %nan = fcmp uno float %x, 0.0
+  %out = select i1 %nan, i32 %quiet, i32 %near
+  %short = trunc i32 %out to i16
+  %rounded = bitcast i16 %short to bfloat
+  ret bfloat %rounded
+}
+
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.ctpop.i64(i64)
