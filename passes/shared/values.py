@@ -103,6 +103,14 @@ def is_less(a: Sequence[Value], b: Sequence[Value]) -> Value:
     return less
 
 
+def conjunction(conditions: Iterable[Value | None]) -> Value | None:
+    """Whether all of `conditions` hold, of which None always does; None where all do."""
+    total = None
+    for c in conditions:
+        total = c if total is None else total if c is None else op("arith.andi", [c.type], [total, c])
+    return total
+
+
 def pack(scalars: Sequence[Value]) -> Value:
     """The scalars as one chunk."""
     if len(scalars) > 1 and all(s == scalars[0] for s in scalars):

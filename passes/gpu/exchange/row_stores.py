@@ -29,7 +29,7 @@ from xcc.passes.gpu.layout.registers import (
 )
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.memory.transfers import Transfer
-from xcc.passes.shared.values import index, vec
+from xcc.passes.shared.values import conjunction, index, vec
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
@@ -111,12 +111,12 @@ class ShiftedRows(Transfer):
         last = column + step not in self.columns
         begun, own = (None if before is not None else
                       arith_d.cmpi(SGE, arith_d.muli(self.place, _number(self.run)), n) for n in (shift, moved))
-        whole = _both(_both(begun, _reaches(left, self.run, shift)), row)
+        whole = conjunction((begun, _reaches(left, self.run, shift), row))
         guarded(whole, lambda: vector_d.store(joined, self.memref, [at], alignment=self.run * BYTES))
         beyond = [arith_d.cmpi(SGE, _number(self.lanes - 1 - n), arith_d.addi(self.place, ahead)) if last else None
                   for n in (0, 1)]
-        stored = [_both(_both(own, beyond[0]), _reaches(left, self.run, moved)),
-                  _both(beyond[1], _reaches(left, 2 * self.run, moved))]
+        stored = [conjunction((own, beyond[0], _reaches(left, self.run, moved))),
+                  conjunction((beyond[1], _reaches(left, 2 * self.run, moved)))]
         if any(t is not None for t in stored):
             self._store_alone(group, piece, place, [_true() if t is None else t for t in stored], moved, left, row)
 
@@ -129,7 +129,7 @@ class ShiftedRows(Transfer):
             if dim == self.dim:
                 left = arith_d.index_cast(_i32(), behind)
             else:
-                row = _both(row, arith_d.cmpi(SGE, behind, index(1)))
+                row = conjunction((row, arith_d.cmpi(SGE, behind, index(1))))
         return left, row
 
     def _store_alone(self, group: list[int], piece: Value, place: Value, stored: list[Value], moved: Value,
@@ -139,10 +139,10 @@ class ShiftedRows(Transfer):
             for n, element in enumerate(registers_of(piece)):
                 own = arith_d.cmpi(SGE, _number(self.run - 1 - n), moved)
                 missing = arith_d.xori(arith_d.select(own, *stored), _true())
-                guarded(_both(missing, _reaches(left, n + 1, None)),
+                guarded(conjunction((missing, _reaches(left, n + 1, None))),
                         partial(memref_d.store, element, self.memref, [arith_d.addi(place, index(n))]))
 
-        guarded(_both(arith_d.xori(arith_d.andi(*stored), _true()), row), alone)
+        guarded(conjunction((arith_d.xori(arith_d.andi(*stored), _true()), row)), alone)
 
     def _joined(self, words: list[Value], before: list[Value] | None, ahead: Value, moved: Value) -> Value:
         """The last `moved` elements of the lane ahead + 1 before, then those of the lane `ahead` before. Lanes at the
@@ -194,10 +194,6 @@ def _number(n: int) -> Value:
 
 def _is_set(value: Value, bit: int) -> Value:
     return arith_d.cmpi(arith_d.CmpIPredicate.ne, arith_d.andi(value, _number(1 << bit)), _number(0))
-
-
-def _both(a: Value | None, b: Value | None) -> Value | None:
-    return b if a is None else a if b is None else arith_d.andi(a, b)
 
 
 def _offset(access: Access, position: tuple[int, ...]) -> list[int]:

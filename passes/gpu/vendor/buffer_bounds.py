@@ -18,6 +18,7 @@ from xcc._mlir import Operation, Value, arith_d, ir, maker, owner_op
 from xcc.passes.gpu.index.address import LIMIT, Address, lane_terms, linear_terms, same_in_workgroup
 from xcc.passes.gpu.index.upper_bounds import largest
 from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.values import conjunction
 
 SIGNED, UNSIGNED = 2, 6     # arith.cmpi: slt, ult
 
@@ -38,7 +39,7 @@ class Bounds:
 
     def lane_mask(self) -> Value | None:
         """The conditions of lanes as one, built at the insertion point; None without any."""
-        return _conjunction(self.lanes)
+        return conjunction(self.lanes)
 
     def valid_bytes(self, size: int, most: int, known: dict[tuple[Value, int, int], Value]) -> Value:
         """Bytes of the buffer, at most `most`, for elements of `size` bytes; built at the insertion point.
@@ -53,7 +54,7 @@ class Bounds:
                     known[(*self.limit, size)] = _row_bytes(self.limit[0], self.limit[1] * size)
             end = known[(*self.limit, size)]
         if self.all:
-            end = _scalar(arith_d.select(_conjunction(self.all), end, arith_d.constant(i32, 0)))
+            end = _scalar(arith_d.select(conjunction(self.all), end, arith_d.constant(i32, 0)))
         return arith_d.extui(ir.IntegerType.get_signless(64), end)
 
 
@@ -92,13 +93,6 @@ def _conditions(mask: Value) -> list[Value]:
     if op is not None and op.name == "arith.andi":
         return [c for v in op.operands for c in _conditions(v)]
     return [mask]
-
-
-def _conjunction(conditions: list[Value]) -> Value | None:
-    total = None
-    for c in conditions:
-        total = c if total is None else arith_d.andi(total, c)
-    return total
 
 
 def _is_less(op: Operation | None, *predicates: int) -> TypeGuard[Operation]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from xcc._mlir import InsertionPoint, Type, Value, ir
-from xcc.passes.shared.values import dense_constant, extract, index, op, pack, splat, splat_constant, vec
+from xcc.passes.shared.values import conjunction, dense_constant, extract, index, op, pack, splat, splat_constant, vec
 
 Key = tuple[int, ...]
 
@@ -133,13 +133,8 @@ class MaskTile(Tile):
         return self._conditions[dim, position]
 
     def _conjunction(self, parts: Sequence[Value | None]) -> Value:
-        live = [p for p in parts if p is not None]
-        if not live:
-            return splat_constant(self.elem, True)
-        out = live[0]
-        for p in live[1:]:
-            out = op("arith.andi", [self.elem], [out, p])
-        return out
+        held = conjunction(parts)
+        return splat_constant(self.elem, True) if held is None else held
 
     def lane(self, at: Key) -> Value:
         return self._conjunction([self._condition(d, p) for d, p in enumerate(at)])
