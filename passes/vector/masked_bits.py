@@ -5,8 +5,8 @@
     %b = llvm.intr.masked.load %p, %m, %i : vector<32xi16>          %i: the bits of %o
     %v = llvm.bitcast %b : vector<32xi16> to vector<32xbf16>
 
-Where a CPU has no masks or no shuffles of 16 bits LLVM takes such an op apart, and puts bf16 elements together by a
-library function that no process has.
+Where a CPU has no masks or no shuffles of 16 bits LLVM takes such an op apart, and rounds each bf16 element, by a call,
+to put it together.
 """
 
 from __future__ import annotations
