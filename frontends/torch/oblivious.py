@@ -84,6 +84,7 @@ def _without_guards_of_torch() -> None:
     frames.guard_bool = _USERS.asked(frames.guard_bool)     # `if x.shape[0]:`
     VariableBuilder.wrap_literal = constants_of_modules(VariableBuilder.wrap_literal)  # type: ignore[assignment,method-assign]
     VariableBuilder.wrap_symfloat = constants_in_branches(VariableBuilder.wrap_symfloat)  # type: ignore[assignment,method-assign]
+    cast(Any, VariableBuilder._type_dispatch_impl).__func__.cache_clear()     # filled by an earlier torch.compile
     own = TorchInGraphFunctionVariable
     own.call_function = _with_bools(own.call_function)                              # type: ignore[method-assign]
     SymNodeVariable.evaluate_expr = _USERS.asked(SymNodeVariable.evaluate_expr)     # type: ignore[method-assign]

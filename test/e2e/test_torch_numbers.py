@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -103,3 +105,29 @@ def test_numbers_of_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     model.factor = like.factor = 0.25
     assert compilations(model, (torch.randn(3, 4),), like=like) == [3]
     assert (given[0], given[-2]) == (0, 1)      # of forward graphs
+
+
+BEHIND_ANOTHER_BACKEND = """
+import torch, xcc.torch
+from torch._dynamo.utils import counters
+
+class Counting(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return x * self.calls
+
+torch.compile(Counting(), backend="eager")(torch.ones(2))
+counters.clear()
+compiled = xcc.torch.compile(Counting(), strict=True)
+print([compiled(torch.ones(2)).tolist()[0] for _ in range(4)], counters["stats"]["unique_graphs"])
+"""
+
+
+def test_numbers_of_modules_behind_another_backend() -> None:
+    """Dynamo keeps what it has looked up of its own methods in its first trace."""
+    done = subprocess.run([sys.executable, "-c", BEHIND_ANOTHER_BACKEND], check=True, capture_output=True, text=True)
+    assert done.stdout == "[1.0, 2.0, 3.0, 4.0] 2\n"
