@@ -32,7 +32,7 @@ class Retile(Pass):
         for func in list(module.body.operations):
             if func.operation.name == "func.func" and BLOCKS in func.operation.attributes:
                 made = retile(func.operation, ctx.chip.vector_bytes if ctx.chip else 64, chunks_of(ctx.chip),
-                              dot_products_of(ctx.chip))
+                              dot_products_of(ctx.chip), ctx.chip is not None and ctx.chip.tile_products)
                 del made.attributes[BLOCKS]
                 made.attributes[MACHINE] = ir.UnitAttr.get()
                 func.operation.erase()

@@ -70,8 +70,11 @@ def _chunk(module: Module, o: Operation) -> None:
         _call("tilerelease")
     for chain in found:
         with ir.InsertionPoint(chain.first):
-            for n in range(len(chain.pieces) * chain.right):
-                _call("tilezero", _number(SUMS + n))
+            if chain.start is None:
+                for n in range(len(chain.pieces) * chain.right):
+                    _call("tilezero", _number(SUMS + n))
+            else:
+                _move_sums(chain, "tileloadd64")
         _rewrite(chain)
 
 
@@ -122,15 +125,20 @@ def _rewrite(chain: Chain) -> None:
             _step(chain, step)
     write = chain.write
     with ir.InsertionPoint(write):
-        buffer = write.operands[1]
-        row = ir.VectorType(write.operands[0].type).shape[-1]
-        for i, (at, _) in enumerate(chain.pieces):
-            for j in range(chain.right):
-                address = _address(buffer, [*(index(n) for n in at), index(ROWS * j)])
-                _call("tilestored64", _number(SUMS + i * chain.right + j), address, _bytes(row * 4))
+        _move_sums(chain, "tilestored64")
     value = write.operands[0]
     write.erase()
     drop(value)
+
+
+def _move_sums(chain: Chain, instruction: str) -> None:
+    """Between the registers of sums and the buffer that the chain writes to."""
+    buffer = chain.write.operands[1]
+    strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
+    for i, (at, _) in enumerate(chain.pieces):
+        for j in range(chain.right):
+            address = _address(buffer, [*(index(n) for n in at), index(ROWS * j)])
+            _call(instruction, _number(SUMS + i * chain.right + j), address, _bytes(strides[-2] * 4))
 
 
 def _step(chain: Chain, step: Step) -> None:

@@ -15,7 +15,7 @@ DECISIONS = ("peel-tails", "block-depth", "deal-rows", "pack-rows", "pack-column
 """What is decided ahead of `tile`, which makes the loops that the attributes say."""
 
 STAGES = """
-cpu:  amx-tiles, row-division, share-operands, early-reductions, stream-tiles, prefetch-tiles, peel-instances, retile,
+cpu:  row-division, share-operands, early-reductions, stream-tiles, prefetch-tiles, peel-instances, retile, amx-tiles,
       prefetch-stores, block-loops, expand-math{libm=true}, expand-floats, narrow-gathers, unroll-vectors;
 llvm: kernel-abi, lower-forall, mlir(lower-affine), mlir(canonicalize), mlir(cse), mlir(expand-strided-metadata),
       mlir(lower-affine), mlir(convert-scf-to-cf), mlir(convert-to-llvm), mlir(reconcile-unrealized-casts), masked-bits

@@ -6,12 +6,12 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Type, Value, arith_d, ir
-from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.values import vec
 from xcc.passes.tile.nests.dots import dot_of, fill_groups
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.shared import SHARED, make_slots, packed_once
+from xcc.passes.tile.nests.tile_registers import tile_group
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -20,35 +20,41 @@ LINE = 64       # bytes of a cache line
 WAYS = 1024     # bytes: rows so far apart share a few sets of a cache
 
 
-def packed(r: Retiler, product: Operation, number: int, unsigned: bool, dot: DotProduct | None) -> Kept:
-    """Operand `number` in memory: its elements as wide as the sums, or as `dot` takes them."""
+def packed(r: Retiler, product: Operation, number: int, unsigned: bool, group: int) -> Kept:
+    """Operand `number` in memory: its elements as wide as the sums, or as they are, in groups of `group`."""
     value = product.operands[number]
-    element = _element(product, dot)
+    element = _element(product, group)
     shape = ir.VectorType(value.type).shape
-    if value in r.kept and ir.VectorType(value.type).element_type == element and not (dot and number):
+    if value in r.kept and ir.VectorType(value.type).element_type == element and not (group and number):
         return r.kept[value]
-    row, panel = _layout(r, shape, element, number, dot)
+    row, panel = _layout(r, shape, element, number, group)
     slots = r.slots.get((product, number))
     if slots is None:
         target = Kept(r.buffer([_size(shape, row)], element).memref, shape, element, 0, row, panel)
-        _fill(r, value, target, unsigned, dot)
+        _fill(r, value, target, unsigned, group)
         return target
 
     def pack(origin: Value) -> None:
-        _fill(r, value, Kept(slots.room, shape, element, origin, row, panel), unsigned, dot)
+        _fill(r, value, Kept(slots.room, shape, element, origin, row, panel), unsigned, group)
 
     return Kept(slots.room, shape, element, packed_once(r, product, slots, pack), row, panel)
 
 
 def slots_of(r: Retiler, forall: Operation, product: Operation) -> None:
     """Room for the operands of `product` that instances share."""
-    dot = dot_of(r, product, unsigned_of(product))
-    element = _element(product, dot)
+    group = group_of(r, product)
+    element = _element(product, group)
     for number, count in enumerate(ir.DenseI64ArrayAttr(product.attributes[SHARED])):
         shape = ir.VectorType(product.operands[number].type).shape
         if count:
-            size = _size(shape, _layout(r, shape, element, number, dot)[0])
+            size = _size(shape, _layout(r, shape, element, number, group)[0])
             make_slots(r, forall, product, number, size, element)
+
+
+def group_of(r: Retiler, product: Operation) -> int:
+    """Elements of k that lie together in packed operands: as instructions take them, 0 where none is for them."""
+    dot = dot_of(r, product, unsigned_of(product))
+    return tile_group(r, product) or (dot.group if dot else 0)
 
 
 def unsigned_of(product: Operation) -> set[int]:
@@ -57,15 +63,15 @@ def unsigned_of(product: Operation) -> set[int]:
         else set()
 
 
-def _element(product: Operation, dot: DotProduct | None) -> Type:
+def _element(product: Operation, group: int) -> Type:
     """Of packed operands."""
-    return ir.VectorType(product.operands[0 if dot else 2].type).element_type
+    return ir.VectorType(product.operands[0 if group else 2].type).element_type
 
 
-def _layout(r: Retiler, shape: list[int], element: Type, number: int, dot: DotProduct | None) -> tuple[int, int]:
+def _layout(r: Retiler, shape: list[int], element: Type, number: int, group: int) -> tuple[int, int]:
     """Elements from row to row of the left operand, columns of a panel of the right one."""
     if number:
-        return shape[-1], r.width(shape[-1], None if dot else element)
+        return shape[-1], r.width(shape[-1], None if group else element)
     bits = 64 if isinstance(element, ir.IndexType) else element.width
     apart = shape[-1] * bits // 8 % WAYS == 0
     return shape[-1] + (LINE * 8 // bits if apart else 0), 0
@@ -75,9 +81,9 @@ def _size(shape: list[int], row: int) -> int:
     return prod(shape[:-1]) * row
 
 
-def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, dot: DotProduct | None) -> None:
-    if dot and target.panel:
-        fill_groups(r, value, target, dot.group)
+def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, group: int) -> None:
+    if group and target.panel:
+        fill_groups(r, value, target, group)
         return
     source = ir.VectorType(value.type).element_type
 

@@ -11,8 +11,9 @@ from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.dots import dot_of, dot_step
 from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import carried_loops, loops
-from xcc.passes.tile.nests.operands import packed, unsigned_of
+from xcc.passes.tile.nests.operands import group_of, packed, unsigned_of
 from xcc.passes.tile.nests.pieces import Pieces
+from xcc.passes.tile.nests.tile_registers import multiply_tiles, tile_group
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -25,10 +26,14 @@ def _contract(r: Retiler, source: Operation) -> None:
     lhs, _, acc = source.operands
     kind = ir.VectorType(acc.type)
     signs = unsigned_of(source)
+    a, b = (packed(r, source, i, i in signs, group_of(r, source)) for i in range(2))
+    target = r.kept[source.results[0]] = r.targets.get(source.results[0]) or r.buffer(kind.shape, kind.element_type)
+    group = tile_group(r, source)
+    if group:
+        multiply_tiles(r, source, group, a, b, target)
+        return
     dot = dot_of(r, source, signs)
     shifted = dot is not None and dot.unsigned != signs
-    a, b = (packed(r, source, i, i in signs, dot) for i in range(2))
-    target = r.targets.get(source.results[0]) or r.buffer(kind.shape, kind.element_type)
     *batch, m, n = list(kind.shape)
     k = ir.VectorType(lhs.type).shape[-1]
     most = ROWS.get(r.vector_bytes, 4) - shifted
@@ -65,7 +70,6 @@ def _contract(r: Retiler, source: Operation) -> None:
 
     # columns outside, so that a strip of the right operand stays near
     loops(r.wholes, [*batch, n], [*[1] * len(batch), width], columns)
-    r.kept[source.results[0]] = target
 
 
 def _multiply_add(x: Value, y: Value, total: Value) -> Value:

@@ -29,15 +29,16 @@ VECTORS = 2             # machine vectors of 32-bit elements in a piece
 MOST_BYTES = 4 << 20    # of a core's stack
 
 
-def retile(func: Operation, vector_bytes: int, chunks: int, dots: Sequence[DotProduct] = ()) -> Operation:
+def retile(func: Operation, vector_bytes: int, chunks: int, dots: Sequence[DotProduct] = (),
+           tiles: bool = False) -> Operation:
     """Puts the loops that `func` becomes ahead of it; the new function. `chunks`: of instances, where one has memory of
-    its own."""
+    its own. `dots`, `tiles`: what the chip has for products, tile registers among them."""
     with ir.InsertionPoint(func), func.location:
         attributes = {n: func.attributes[n] for n in func.attributes}
         made = ir.Operation.create("func.func", regions=1, attributes=attributes)
         old = func.regions[0].blocks[0]
         block = made.regions[0].blocks.append(*[a.type for a in old.arguments])
-        r = Retiler(vector_bytes, chunks, dots)
+        r = Retiler(vector_bytes, chunks, dots, tiles)
         r.values.update(zip(old.arguments, block.arguments, strict=True))
         with ir.InsertionPoint(block):
             r.block(old)
@@ -51,8 +52,9 @@ def retile(func: Operation, vector_bytes: int, chunks: int, dots: Sequence[DotPr
 class Retiler:
     """The code of one function. `values`: what scalars and memrefs became; `kept`: block values in memory."""
 
-    def __init__(self, vector_bytes: int, chunks: int, dots: Sequence[DotProduct] = ()) -> None:
+    def __init__(self, vector_bytes: int, chunks: int, dots: Sequence[DotProduct], tiles: bool) -> None:
         self.vector_bytes, self.lanes, self.chunks, self.dots = vector_bytes, vector_bytes // 4, chunks, dots
+        self.tiles = tiles
         self.values: dict[Value, Value] = {}
         self.kept: dict[Value, Kept] = {}
         self.targets: dict[Value, Kept] = {}      # where a value is to be kept that a loop carries on

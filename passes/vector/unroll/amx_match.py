@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xcc._mlir import Operation, Value, ir, owner_op
+from xcc.passes.shared.patterns import splat_of
 from xcc.passes.vector.unroll.unroll_contract import Contract
 from xcc.passes.walk import ops_where
 
 ROWS = 16           # of a register
 GROUP_BYTES = 4
 MOST_SUMS = 4       # registers for sums; two are for the left operand, two for the right one
+BUFFERS = ("memref.alloca", "memref.reinterpret_cast")      # of sums: memory of the kernel's own, or a part of it
 INSTRUCTIONS = {frozenset(): "tdpbssd", frozenset({0}): "tdpbusd", frozenset({1}): "tdpbsud",
                 frozenset({0, 1}): "tdpbuud"}
 """Of bytes, by the sides that are unsigned."""
@@ -41,10 +43,11 @@ class Step:
 
 @dataclass
 class Chain:
-    """Contracts that add up, in loops around them, from zeros to a write into a buffer.
+    """Contracts that add up, in loops around them, from zeros or what a buffer has to a write into the buffer.
 
     pieces: of the rows, (coordinates in the result's dims but the last, number of rows). right: registers a row of
-    the right operand takes. groups: of a step. first: the op before which the sums begin.
+    the right operand takes. groups: of a step. first: the op before which the sums begin. start: the read of what the
+    buffer has; None where sums begin as zeros.
     """
 
     write: Any
@@ -53,6 +56,7 @@ class Chain:
     groups: int = 0
     instruction: str = ""
     first: Any = None
+    start: Any = None
     steps: list[Step] = field(default_factory=list)
 
 
@@ -67,8 +71,8 @@ def _chain(write: Operation) -> Chain | None:
     t = ir.VectorType(value.type)
     shape = tuple(t.shape)
     whole = list(ir.MemRefType(memory.type).shape) == list(shape) and not _mask(write, 2)
-    if not whole or isinstance(memory.owner, ir.Block) or memory.owner.name != "memref.alloca" or len(shape) < 2 \
-            or shape[-1] not in (ROWS, 2 * ROWS) or not _alone(value):
+    if not whole or isinstance(memory.owner, ir.Block) or memory.owner.name not in BUFFERS or len(shape) < 2 \
+            or not _in_rows(memory) or shape[-1] not in (ROWS, 2 * ROWS) or not _alone(value):
         return None
     pieces = _pieces(shape[:-1])
     right = shape[-1] // ROWS
@@ -77,6 +81,12 @@ def _chain(write: Operation) -> Chain | None:
         return None
     chain = Chain(write, pieces, right)
     return chain if _follow(chain, value) and chain.steps else None
+
+
+def _in_rows(memory: Value) -> bool:
+    """Whether neighbours of the last dim lie side by side, and rows as far apart as is known."""
+    strides, _ = ir.MemRefType(memory.type).get_strides_and_offset()
+    return strides[-1] == 1 and strides[-2] != ir.ShapedType.get_dynamic_stride_or_offset()
 
 
 def _pieces(rows: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
@@ -94,7 +104,10 @@ def _follow(chain: Chain, value: Value, until: Value | None = None) -> bool:
         if isinstance(owner, ir.Block):
             return False
         if until is None and owner.name == "arith.constant":
-            return _is_zero(owner) and chain.first is not None
+            return splat_of(value) == 0 and chain.first is not None
+        if until is None and chain.first is not None and _is_start(chain, owner):
+            chain.start = owner
+            return True
         if not _alone(value):
             return False
         if owner.name == "vector.contract":
@@ -113,6 +126,16 @@ def _follow(chain: Chain, value: Value, until: Value | None = None) -> bool:
         if until is None:
             chain.first = owner
     return _alone(until)
+
+
+def _is_start(chain: Chain, owner: Operation) -> bool:
+    """Whether `owner` reads what the chain's write will write to, and nothing but reads and scalars are between."""
+    if owner.name != "vector.transfer_read" or owner.operands[0] != chain.write.operands[1] or _mask(owner, 1) \
+            or owner.operation.block != chain.first.operation.block:
+        return False
+    order = [o.operation for o in owner.operation.block.operations]
+    between = order[order.index(owner.operation):order.index(chain.first.operation)]
+    return all(o.name.startswith(("arith.", "vector.transfer_read", "memref.reinterpret_cast")) for o in between)
 
 
 def _step(chain: Chain, o: Operation) -> Step | None:
@@ -177,16 +200,13 @@ def _alone(value: Value) -> bool:
     return len(list(value.uses)) == 1
 
 
-def _is_zero(constant: Operation) -> bool:
-    value = ir.DenseElementsAttr(constant.attributes["value"])
-    return value.is_splat and not value.get_splat_value().value
-
-
 def drop(value: Value, until: Value | None = None) -> None:
-    """Erases the contracts and reads behind `value`, back to `until` or to a constant; loops carry nothing any more."""
+    """Erases the contracts and reads behind `value`, back to `until` or to what sums begin with; loops carry nothing any more."""
     while until is None or value != until:
         owner = owner_op(value)
-        if owner.name == "arith.constant":
+        if owner.name in ("arith.constant", "vector.transfer_read"):
+            if owner.name == "vector.transfer_read":
+                owner.erase()
             return
         if owner.name == "vector.contract":
             left, right, value = owner.operands
