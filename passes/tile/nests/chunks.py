@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, arith_d, ir
@@ -25,11 +25,16 @@ def chunks_of(chip: Chip | None) -> int:
     return _A_CORE * (chip.cores if chip else _CORES)
 
 
-def chunked(r: Retiler, forall: Operation, chunks: int, begin: Callable[[Any], None], end: Callable[[], None]) -> None:
-    """Emits `forall` in so many chunks: `begin(instances)` at the start of one, `end()` behind its last instance."""
+def chunked(r: Retiler, forall: Operation, chunks: int, begin: Callable[[Any], None], end: Callable[[], None],
+            many: Sequence[Value] = ()) -> None:
+    """Emits `forall` in so many chunks: `begin(instances)` at the start of one, `end()` behind its last instance. In
+    fewer, but no less than one a core, where a chunk shall have as `many` instances."""
     sizes = _sizes(r, forall)
     total = value_of(_product(sizes))
     each = arith_d.maxsi(op("arith.ceildivui", [total.type], [total, index(chunks)]), index(1))
+    for n in many:
+        most = op("arith.ceildivui", [total.type], [total, index(max(1, chunks // _A_CORE))])
+        each = arith_d.maxsi(each, arith_d.minsi(n, most))
     loop = ir.Operation.create("scf.forall", operands=[op("arith.ceildivui", [total.type], [total, each])], regions=1,
                                attributes=one_dim(forall, PEELED))
     (chunk,) = loop.regions[0].blocks.append(ir.IndexType.get()).arguments

@@ -22,8 +22,11 @@ from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-MOST_BYTES = 32 << 10   # of a copy: with what else a core has at hand it stays in its first cache
+MOST_BYTES = 256 << 10  # of a copy: it stays in a core's second cache
+ROOM = 2 * MOST_BYTES   # of all copies of a chunk
+LINE = 64
 _FEWEST = 2             # updates an element of the copy, of a chunk
+_MANY = 16              # beside which an atomic update an element is little
 _I, _F = arith_d.CmpIPredicate, arith_d.CmpFPredicate
 
 
@@ -52,32 +55,40 @@ class Private:
         return cast(Value, combiner("sum" if self.kind == "add" else self.kind, element)(old, new))
 
 
-def copies(r: Retiler, updates: dict[Value, list[Operation]]) -> tuple[Callable[[Any], None], Callable[[], None]]:
-    """What a chunk does first, and last, to have copies of the buffers of `updates`."""
+def copies(r: Retiler, updates: dict[Value, list[Operation]]) \
+        -> tuple[Callable[[Any], None], Callable[[], None], list[Value]]:
+    """What a chunk does first, and last, to have copies of the buffers of `updates`; instances that a chunk shall have
+    so that what it updates is much more than what it adds at the end."""
     extents = {memref: emit_extent(memref, r.get) for memref in updates}
+    many = [op("arith.ceildivui", [n.type], [arith_d.muli(n, index(_MANY)), index(_made(updates[memref]))])
+            for memref, n in extents.items()]
 
     def begin(instances: Value) -> None:
         for memref, n in extents.items():
-            r.private[memref] = _copy(r, updates[memref], n, instances)
+            r.private[memref] = _copy(r, updates[memref], n, instances, min(MOST_BYTES, ROOM // len(updates)))
 
     def end() -> None:
         for memref in extents:
             _merge(r.private.pop(memref))
 
-    return begin, end
+    return begin, end, many
 
 
-def _copy(r: Retiler, updates: list[Operation], extent: Value, instances: Value) -> Private:
-    """Room for a copy, filled with the neutral element where it is used."""
+def _made(updates: list[Operation]) -> int:
+    """Elements that an instance updates, at most."""
+    return sum(prod(ir.VectorType(u.operands[0].type).shape) for u in updates)
+
+
+def _copy(r: Retiler, updates: list[Operation], extent: Value, instances: Value, bytes: int) -> Private:
+    """Room of so many bytes for a copy, filled with the neutral element where it is used."""
     memref = updates[0].operands[1]
     if not isinstance(memref.owner, ir.Block):
         r.emit(memref.owner)
     kind, element = update_kind(updates[0]), ir.MemRefType(memref.type).element_type
     width = r.vector_bytes * 8 // element.width
-    most = MOST_BYTES * 8 // element.width
+    most = bytes // LINE * LINE * 8 // element.width
     room = r.buffer((most,), element)
-    made = sum(prod(ir.VectorType(u.operands[0].type).shape) for u in updates)
-    enough = arith_d.cmpi(_I.sle, arith_d.muli(extent, index(_FEWEST)), arith_d.muli(instances, index(made)))
+    enough = arith_d.cmpi(_I.sle, arith_d.muli(extent, index(_FEWEST)), arith_d.muli(instances, index(_made(updates))))
     used = arith_d.andi(arith_d.cmpi(_I.sle, extent, index(most)), enough)
     with when(used):
         nothing = splat_constant(vec(width, element), neutral(kind, element))

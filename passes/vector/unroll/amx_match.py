@@ -201,12 +201,14 @@ def _alone(value: Value) -> bool:
 
 
 def drop(value: Value, until: Value | None = None) -> None:
-    """Erases the contracts and reads behind `value`, back to `until` or to what sums begin with; loops carry nothing any more."""
+    """Erases the contracts and reads behind `value`, back to `until` or to what sums begin with; loops carry nothing
+    any more."""
     while until is None or value != until:
         owner = owner_op(value)
-        if owner.name in ("arith.constant", "vector.transfer_read"):
-            if owner.name == "vector.transfer_read":
-                owner.erase()
+        if owner.name == "arith.constant":
+            return
+        if owner.name == "vector.transfer_read":
+            owner.erase()
             return
         if owner.name == "vector.contract":
             left, right, value = owner.operands

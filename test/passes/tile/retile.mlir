@@ -1,5 +1,6 @@
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s
 // RUN: %xcc_opt %s --target=cpu --chip=znver4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=DOT
+// RUN: %xcc_opt %s --target=cpu --chip=sapphirerapids "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=TILE
 
 // A row is read once for its maximum and once for the exponentials, which the loops of their sum keep: the quotient needs
 // them, too. Each loop is one of whole pieces, which end where the row does, and one of what is left, behind masks.
@@ -161,7 +162,7 @@ func.func @product(%a: memref<?x?xf32> {tile.name = "a"}, %b: memref<?x?xf32>, %
 // A buffer that is updated in one way only: a chunk of instances updates a copy, which it adds to the buffer at its end.
 // CHECK-LABEL: func.func @count(
 // CHECK: scf.forall (%{{.*}}) in (%{{.*}})
-// CHECK: %[[COPY:.*]] = memref.alloca() {{.*}} : memref<8192xi32>
+// CHECK: %[[COPY:.*]] = memref.alloca() {{.*}} : memref<65536xi32>
 // CHECK: %[[USED:.*]] = arith.andi
 // CHECK: scf.if %[[USED]]
 // CHECK: vector.store %{{.*}}, %[[COPY]]
@@ -188,9 +189,9 @@ func.func @count(%i: memref<?xi32>, %y: memref<?xi32>) attributes {tile.grid = [
 
 // Rows of a table, by their numbers: the columns lie side by side, so that vectors of the copy are updated.
 // CHECK-LABEL: func.func @table(
-// CHECK: %[[COPY:.*]] = memref.alloca() {{.*}} : memref<8192xf32>
+// CHECK: %[[COPY:.*]] = memref.alloca() {{.*}} : memref<65536xf32>
 // CHECK-NOT: memref<64xindex>
-// CHECK: %[[OLD:.*]] = vector.maskedload %[[COPY]][%[[AT:.*]]], %[[MASK:.*]], %{{.*}} : memref<8192xf32>, vector<16xi1>
+// CHECK: %[[OLD:.*]] = vector.maskedload %[[COPY]][%[[AT:.*]]], %[[MASK:.*]], %{{.*}} : memref<65536xf32>, vector<16xi1>
 // CHECK: %[[NEW:.*]] = arith.addf %[[OLD]], %{{.*}} : vector<16xf32>
 // CHECK: vector.maskedstore %[[COPY]][%[[AT]]], %[[MASK]], %[[NEW]]
 // CHECK: } else {
@@ -215,7 +216,7 @@ func.func @table(%i: memref<?xi32>, %x: memref<?x?xf32>, %y: memref<?x?xf32>) at
 
 // Whose old values are used: each update is atomic.
 // CHECK-LABEL: func.func @numbers(
-// CHECK-NOT: memref<8192xi32>
+// CHECK-NOT: memref<65536xi32>
 // CHECK: memref.atomic_rmw addi %{{.*}}, %arg1
 func.func @numbers(%i: memref<?xi32>, %y: memref<?xi32>) attributes {tile.grid = ["n"]} {
   %zero = arith.constant 0 : i32
@@ -250,7 +251,17 @@ func.func @places(%x: memref<?xf32> {tile.name = "x"}, %n: i64 {tile.name = "n"}
   return
 }
 
-// Pairs of steps by an instruction where the chip has one: rows of the right operand are interleaved in its panels.
+// Pairs of steps by an instruction where the chip has one: rows of the right operand are interleaved in its panels. Where it
+// has tile registers, the packed operands are tiles of theirs, and the sums are memory.
+// TILE-LABEL: func.func @pairs(
+// TILE: vector.interleave {{.*}} : vector<32xbf16>
+// TILE-DAG: %[[LEFT:.*]] = memref.reinterpret_cast {{.*}} sizes: [8, 8, 2], strides: [16, 2, 1]
+// TILE-DAG: %[[RIGHT:.*]] = memref.reinterpret_cast {{.*}} sizes: [8, 32, 2], strides: [64, 2, 1]
+// TILE-DAG: %[[SUMS:.*]] = memref.reinterpret_cast {{.*}} sizes: [8, 32], strides: [32, 1]
+// TILE: vector.transfer_read %[[LEFT]]
+// TILE: vector.transfer_read %[[RIGHT]]
+// TILE: vector.contract {{.*}} vector<8x8x2xbf16>, vector<8x32x2xbf16> into vector<8x32xf32>
+// TILE-NEXT: vector.transfer_write %{{.*}}, %[[SUMS]]
 // DOT-LABEL: func.func @pairs(
 // DOT: vector.interleave {{.*}} : vector<32xbf16>
 // DOT: scf.for %[[K:.*]] = %c0 to %c16 step %c2 iter_args

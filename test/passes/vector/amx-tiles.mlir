@@ -154,3 +154,35 @@ func.func @heights(%x: memref<?x?x2xbf16>, %w: memref<16x32x2xbf16>, %y: memref<
   }
   return
 }
+
+// Sums that go on with what a part of a buffer has: its rows are 64 elements apart. Where something is written between, they
+// stay vectors.
+// CHECK-LABEL: func.func @continued
+// CHECK: memref.reinterpret_cast
+// CHECK-NOT: tilezero
+// CHECK-COUNT-4: "llvm.x86.tileloadd64"(%{{.*}}, %{{.*}}, %c256{{.*}}) : (i8, !llvm.ptr, i64)
+// CHECK-COUNT-4: "llvm.x86.tdpbf16ps"
+// CHECK-COUNT-4: "llvm.x86.tilestored64"(%{{.*}}, %{{.*}}, %c256{{.*}})
+// CHECK-NOT: llvm.x86.tdp
+// CHECK: vector.contract
+func.func @continued(%x: memref<32x16x2xbf16>, %w: memref<16x32x2xbf16>, %y: memref<4096xf32>, %n: index) attributes {xt.kernel} {
+  %zeros = arith.constant dense<0.0> : vector<1x32xf32>
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : bf16
+  %none = arith.constant 0.0 : f32
+  scf.forall (%i) in (1) {
+    %sums = memref.reinterpret_cast %y to offset: [%n], sizes: [32, 32], strides: [64, 1] : memref<4096xf32> to memref<32x32xf32, strided<[64, 1], offset: ?>>
+    %s = vector.transfer_read %sums[%c0, %c0], %none {in_bounds = [true, true]} : memref<32x32xf32, strided<[64, 1], offset: ?>>, vector<32x32xf32>
+    %u = vector.transfer_read %x[%c0, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<32x16x2xbf16>, vector<32x16x2xbf16>
+    %v = vector.transfer_read %w[%c0, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<16x32x2xbf16>, vector<16x32x2xbf16>
+    %t = vector.contract {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction", "reduction"], kind = #vector.kind<add>} %u, %v, %s : vector<32x16x2xbf16>, vector<16x32x2xbf16> into vector<32x32xf32>
+    vector.transfer_write %t, %sums[%c0, %c0] {in_bounds = [true, true]} : vector<32x32xf32>, memref<32x32xf32, strided<[64, 1], offset: ?>>
+    %s2 = vector.transfer_read %sums[%c0, %c0], %none {in_bounds = [true, true]} : memref<32x32xf32, strided<[64, 1], offset: ?>>, vector<32x32xf32>
+    vector.transfer_write %zeros, %sums[%c0, %c0] {in_bounds = [true, true]} : vector<1x32xf32>, memref<32x32xf32, strided<[64, 1], offset: ?>>
+    %u2 = vector.transfer_read %x[%c0, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<32x16x2xbf16>, vector<32x16x2xbf16>
+    %v2 = vector.transfer_read %w[%c0, %c0, %c0], %pad {in_bounds = [true, true, true], permutation_map = #rows} : memref<16x32x2xbf16>, vector<16x32x2xbf16>
+    %t2 = vector.contract {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction", "reduction"], kind = #vector.kind<add>} %u2, %v2, %s2 : vector<32x16x2xbf16>, vector<16x32x2xbf16> into vector<32x32xf32>
+    vector.transfer_write %t2, %sums[%c0, %c0] {in_bounds = [true, true]} : vector<32x32xf32>, memref<32x32xf32, strided<[64, 1], offset: ?>>
+  }
+  return
+}

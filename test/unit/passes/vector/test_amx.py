@@ -15,7 +15,10 @@ import pytest
 from c_compiler import compile_c
 from onnx import TensorProto, helper, numpy_helper
 
+import xcc
+from xcc import tile
 from xcc.compiler import compile_model
+from xcc.frontends.kernel.ahead import declared_program
 from xcc.options import CompileOptions
 from xcc.runtime import versions
 from xcc.runtime.model import Model
@@ -143,6 +146,36 @@ def test_products_of_computed_operands(emulated: None, rows: int, depth: int) ->
     model = compiled(nodes, x, {"v": v}, x.shape, precision="bf16")
     wanted = rounded(np.tanh(rounded(x) @ rounded(x).transpose(0, 2, 1))) @ rounded(v)
     assert np.allclose(run(model, x), wanted, rtol=2e-2, atol=0.3)
+
+
+@xcc.kernel
+def written_product(a, b, c, M: xcc.constexpr, N: xcc.constexpr, K: xcc.constexpr, SUMS: xcc.constexpr):
+    """c = a @ b: whole sums go on in place, floats by way of a product of halves, and one that begins with zeros."""
+    row, column = xcc.program_id(0) * M, xcc.program_id(1) * N
+    acc = xcc.zeros((M, N), SUMS)
+    for k in range(0, a.shape[1], K):
+        x, y = a.tile((row, k), (M, K), other=0), b.tile((k, column), (K, N), other=0)
+        acc = xcc.dot(x, y, acc) if SUMS == "i32" else 2 * xcc.dot(x, y, acc * 0.5) - xcc.dot(x, y)
+    c.store((row, column), acc)
+
+
+@pytest.mark.parametrize("element, sums, blocks, sizes", [
+    ("bf16", "f32", (64, 64, 32), (70, 75, 45)), ("bf16", "f32", (16, 16, 8), (21, 13, 19)),
+    ("i8", "i32", (32, 64, 64), (45, 150, 70)), ("ui8", "i32", (4, 32, 128), (9, 130, 33))])
+def test_written_products(emulated: None, element: str, sums: str, blocks: Any, sizes: Any) -> None:
+    rows, depth, columns = sizes
+    low, high = {"bf16": (-8, 8), "i8": (-128, 128), "ui8": (0, 256)}[element]
+    kind = {"bf16": ml_dtypes.bfloat16, "i8": np.int8, "ui8": np.uint8}[element]
+    a, b = (RNG.integers(low, high, s).astype(kind) for s in ((rows, depth), (depth, columns)))
+    types = {"a": f"{element}[m, k]", "b": f"{element}[k, n]", "c": f"{sums}[m, n]"}
+    grid = (-(-rows // blocks[0]), -(-columns // blocks[1]))
+    kernel = xcc.kernel(types=types, grid=lambda _: grid)(written_product.function)
+    program = declared_program(kernel, dict(zip("MNK", blocks, strict=True)) | {"SUMS": sums})
+    c = np.zeros((rows, columns), np.int32 if sums == "i32" else np.float32)
+    compiled = tile.compile(program, "cpu", "sapphirerapids")
+    compiled.launch([a, b, c])
+    assert compiled._library.emulated_count() > 0
+    assert (c == a.astype(np.int64) @ b.astype(np.int64)).all()
 
 
 def test_what_the_code_requires() -> None:
