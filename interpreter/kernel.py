@@ -68,13 +68,18 @@ class _Source:
 
 
 class Kernel:
-    """A `gpu.func` ready to run. Handlers call `slot`, `block` and `space` while it is compiled."""
+    """A `gpu.func` ready to run. Handlers call `slot`, `block` and `space` while it is compiled.
+
+    Workgroups run side by side, in lockstep; where a loop waits for what an atomic update gives (`spins`), one after the
+    other, as the one that has a lock would wait for all others to leave their loops.
+    """
 
     def __init__(self, function: Operation) -> None:
         self._slots: dict[Value, int] = {}
         self._unknown: dict[str, int] = {}
         self.function = function
         self.granule = 4
+        self.spins = False
         self.shared_types: list[Any] = []
         entry = function.operation.regions[0].blocks[0]
         self.body = self.block(entry)
@@ -147,7 +152,7 @@ class Kernel:
                   for i, (t, a, dims) in enumerate(self._bind(arguments))]
         total = grid[0] * grid[1] * grid[2]
         threads = block[0] * block[1] * block[2]
-        step = max(1, options.max_threads // threads)
+        step = 1 if self.spins else max(1, options.max_threads // threads)
         with np.errstate(all="ignore"):
             for start in range(max(0, total - options.last_groups) if options.last_groups else 0, total, step):
                 groups = np.arange(start, min(total, start + step))

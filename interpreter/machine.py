@@ -34,6 +34,8 @@ class Options:
         max_threads: threads simulated at once; whole workgroups, at least one.
         last_groups: how many workgroups at the end of a grid are run; 0: all.
         max_trips: trips of one loop after which it counts as endless.
+        max_idle: the same, of trips of a loop around an atomic update that change no value that it carries and nothing
+            that atomic updates do.
     """
 
     warp: int = 32
@@ -45,6 +47,7 @@ class Options:
     max_threads: int = 1 << 14
     last_groups: int = 0
     max_trips: int = 1 << 24
+    max_idle: int = 1 << 10
 
 
 def expand(value: Array, rank: int) -> Array:
@@ -65,6 +68,7 @@ class Machine:
         reading: what matrix instructions may still be reading.
         mask: threads that are active now; `full` when all are.
         ended: threads that have come to their end; barriers do not wait for them.
+        updates: atomic updates so far that changed what they updated.
     """
 
     options: Options
@@ -79,6 +83,7 @@ class Machine:
     named: dict[Any, MemRef] = field(default_factory=dict)
     pending: list[Any] = field(default_factory=list)
     copy_groups: int = 0
+    updates: int = 0
     reading: AsyncReads = field(default_factory=AsyncReads)
 
     def __post_init__(self) -> None:

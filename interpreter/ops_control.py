@@ -8,7 +8,9 @@ import numpy as np
 
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine, expand
+from xcc.interpreter.memory import MemRef
 from xcc.interpreter.registry import Runner, op
+from xcc.passes.walk import ops_where
 
 if TYPE_CHECKING:
     from xcc._mlir import Operation
@@ -84,20 +86,42 @@ def _if(source: Operation, kernel: Kernel) -> Runner:
     return run
 
 
+_WAITING = ("a loop around an atomic update waits for what nobody does: workgroups run one after the other here, and a GPU "
+            "need not run a later one before an earlier one ends")
+
+
+def _acquire(machine: Machine) -> None:
+    """What a loop waited for is there: all that earlier workgroups did is ordered before what follows."""
+    for value in machine.env:
+        if isinstance(value, MemRef) and value.buffer.space == "global" and value.buffer.tracker is not None:
+            value.buffer.tracker.order(int(machine.groups[0]))
+
+
 @op("scf.while")
 def _while(source: Operation, kernel: Kernel) -> Runner:
     before, after = (kernel.block(r.blocks[0]) for r in source.regions)
+    spins = bool(ops_where(source, lambda o: o.name == "memref.atomic_rmw"))
+    kernel.spins |= spins
 
     def run(machine: Machine, *initial: Array) -> Array | tuple[Array, ...]:
         values, results = list(initial), None
         going = machine.mask
+        idle, seen = 0, None
         for _ in range(machine.options.max_trips):
+            if spins:
+                now = (machine.updates, going, *values)
+                idle = idle + 1 if seen is not None and all(map(np.array_equal, now, seen)) else 0
+                seen = now
+                if idle > machine.options.max_idle:
+                    raise machine.fault("endless-loop", _WAITING)
             with machine.masked(going):
                 condition, *passed = before.run(machine, values)
                 results = passed if results is None else [merge(going, n, o)
                                                           for n, o in zip(passed, results, strict=True)]
                 going = going & condition
             if not going.any():
+                if spins:
+                    _acquire(machine)
                 return _results(results)
             with machine.masked(going):
                 new = after.run(machine, results)

@@ -221,5 +221,6 @@ def _atomic(source: Operation, kernel: Kernel) -> Runner:
             where = at[thread]
             old[thread] = memory[where]
             memory[where] = value[thread] if function is None else function(memory[where], value[thread])
+            machine.updates += bool(memory[where] != old[thread])
         return old
     return run

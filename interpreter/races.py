@@ -70,9 +70,12 @@ class Tracker:
 
     def __init__(self, size: int, granule: int) -> None:
         self.granule = granule
-        count = -(-size // granule)
-        self._write = _Record(count)
-        self._read = _Record(count)
+        self._write, self._read = (_Record(-(-size // granule)) for _ in range(2))
+
+    def order(self, group: int) -> None:
+        """What all but workgroup `group` did so far comes before what follows."""
+        for record in (self._write, self._read):
+            record.clear(np.flatnonzero(record.group != group))
 
     def granules(self, byte: Array, width: int) -> tuple[Array, Array]:
         """Granules touched by accesses of `width` bytes at addresses `byte`, and which access each belongs to."""

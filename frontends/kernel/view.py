@@ -70,7 +70,7 @@ class View:
         """Combines the elements at `indices` with those of `value`, also where instances meet: `kind` is "add", "max",
         "min", "and", "or", "xor" or "exchange". What was there before; 0 where nothing is done."""
         if kind not in ATOMICS:
-            raise error(f"there is no atomic '{kind}': give one of {', '.join(ATOMICS)}")
+            raise error(f"there is no atomic '{kind}': give one of {', '.join(ATOMICS)}, by which locks are taken, too")
         if kind in ("and", "or", "xor") and not self.dtype.is_integer:
             raise error(f"atomic {kind} is for integers, not for {self!r}")
         places, x = self._scattered(indices, value, mask)

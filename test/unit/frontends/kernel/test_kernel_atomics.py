@@ -9,6 +9,9 @@ import pytest
 import torch
 
 import xcc
+from xcc import tile
+from xcc.frontends.kernel.ahead import declared_program
+from xcc.interpreter.faults import KernelFault
 
 KINDS = {"int32": ("add", "max", "min", "and", "or", "xor"), "int64": ("add", "min", "or"), "uint32": ("max", "min"),
          "float32": ("add", "max", "min"), "float64": ("add",), "float16": ("add", "max")}
@@ -45,6 +48,32 @@ def test_kinds_and_types(dtype: str, extent: int) -> None:
         got = y.copy()
         update[(13, -(-n // 256 // 13))](x, places, got, kind, BLOCK=256)
         np.testing.assert_array_equal(got, expected(x, places, y, kind), err_msg=f"{dtype} {kind}")
+
+
+@xcc.kernel(types={"x": "f32[m, n]", "lock": "i32[1]", "y": "f32[n]"}, grid=lambda a: (a["x"].shape[0],))
+def locked(x, lock, y, RELEASE: xcc.constexpr):
+    """The sums of columns, by one instance at a time."""
+    t = x.tile((xcc.program_id(0), 0), (1, 64), other=0).reshape(64)
+    while lock.atomic("exchange", 0, 1) == 1:
+        pass
+    y.store(0, y.tile(0, 64, other=0) + t)
+    lock.atomic("exchange", 0, 0 if RELEASE else 1)
+
+
+@pytest.mark.parametrize("target, chip", [("nvptx", "sm_90a"), ("amdgcn", "gfx1100")])
+def test_locks(target: str, chip: str) -> None:
+    """Workgroups take turns in the interpreter; to wait for a lock that nobody lets go is a fault."""
+    x = np.random.default_rng(0).standard_normal((7, 50)).astype(np.float32)
+
+    def run(**fixed: bool) -> Any:
+        y = np.zeros(50, np.float32)
+        tile.run(declared_program(locked, fixed), [x, np.zeros(1, np.int32), y], target, chip)
+        return y
+
+    np.testing.assert_allclose(run(RELEASE=True), x.sum(axis=0), rtol=1e-4, atol=1e-4)
+    if target == "nvptx":
+        with pytest.raises(KernelFault, match="endless-loop: a loop around an atomic update waits for what nobody does"):
+            run(RELEASE=False)
 
 
 def test_a_buffer_of_several_dims_and_two_ways() -> None:
