@@ -70,8 +70,8 @@ class _Source:
 class Kernel:
     """A `gpu.func` ready to run. Handlers call `slot`, `block` and `space` while it is compiled.
 
-    Workgroups run side by side, in lockstep; where a loop waits for what an atomic update gives (`spins`), one after the
-    other, as the one that has a lock would wait for all others to leave their loops.
+    Workgroups run side by side, in lockstep; where a loop waits for what an atomic update gives (`spins`), one after
+    the other, as the one that has a lock would wait for all others to leave their loops.
     """
 
     def __init__(self, function: Operation) -> None:

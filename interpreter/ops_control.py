@@ -86,8 +86,12 @@ def _if(source: Operation, kernel: Kernel) -> Runner:
     return run
 
 
-_WAITING = ("a loop around an atomic update waits for what nobody does: workgroups run one after the other here, and a GPU "
-            "need not run a later one before an earlier one ends")
+_WAITING = ("a loop around an atomic update waits for what nobody does: workgroups run one after the other here, and a "
+            "GPU need not run a later one before an earlier one ends")
+
+
+def _same(a: Array, b: Array) -> bool:
+    return a is b or isinstance(a, np.ndarray) and np.array_equal(a, b)
 
 
 def _acquire(machine: Machine) -> None:
@@ -106,11 +110,12 @@ def _while(source: Operation, kernel: Kernel) -> Runner:
     def run(machine: Machine, *initial: Array) -> Array | tuple[Array, ...]:
         values, results = list(initial), None
         going = machine.mask
-        idle, seen = 0, None
+        idle = 0
+        seen: tuple[Array, ...] | None = None
         for _ in range(machine.options.max_trips):
             if spins:
-                now = (machine.updates, going, *values)
-                idle = idle + 1 if seen is not None and all(map(np.array_equal, now, seen)) else 0
+                now = (np.asarray(machine.updates), going, *values)
+                idle = idle + 1 if seen is not None and all(map(_same, now, seen)) else 0
                 seen = now
                 if idle > machine.options.max_idle:
                     raise machine.fault("endless-loop", _WAITING)

@@ -23,7 +23,7 @@ def product(cx: Context) -> Value:
 @aten("_int_mm")
 def product_of_bytes(cx: Context) -> Value:
     """The product of two matrices of i8, in i32."""
-    return matmul(cx.tensor("self"), cx.tensor("mat2"), "i32")
+    return matmul(convert(cx.tensor("self"), "i32"), convert(cx.tensor("mat2"), "i32"))
 
 
 @aten("_scaled_mm")
