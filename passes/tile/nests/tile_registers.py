@@ -9,9 +9,9 @@ finds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from xcc._mlir import Operation, Value, ir
+from xcc._mlir import Attribute, Operation, Value, ir
 from xcc.passes.shared.patterns import splat_of
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant
 from xcc.passes.tile.nests.kept import Coords, Kept
@@ -49,7 +49,7 @@ def multiply_tiles(r: Retiler, source: Operation, group: int, a: Kept, b: Kept, 
     *batch, m, n = kind.shape
     height, width, depth = min(m, ROWS), b.panel, a.shape[-1] // group
 
-    def block(places: list[Any]) -> None:
+    def block(places: list[Value]) -> None:
         *lead, column, row = places
         left = _view(a, (*lead, row, 0), [height, depth, group], [a.stride(len(lead)), group, 1])
         right = _view(b, (*lead, 0, column), [depth, width, group], [width * group, group, 1])
@@ -106,7 +106,7 @@ def _read(memref: Value, shape: list[int], places: list[Value]) -> Value:
               **_transfer(len(shape), [1, len(shape), 1, 0]))
 
 
-def _transfer(rank: int, segments: list[int]) -> dict[str, Any]:
+def _transfer(rank: int, segments: list[int]) -> dict[str, Attribute]:
     """The attributes of a transfer of all that is there."""
     return {"in_bounds": ir.ArrayAttr.get([ir.BoolAttr.get(True)] * rank),
             "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank)),

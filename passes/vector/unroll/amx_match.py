@@ -56,7 +56,7 @@ class Chain:
     groups: int = 0
     instruction: str = ""
     first: Any = None
-    start: Any = None
+    start: Operation | None = None
     steps: list[Step] = field(default_factory=list)
 
 
