@@ -25,12 +25,14 @@ def argmin(x: Tile, axis: int = -1) -> Tile:
 
 def cummax(x: Tile, axis: int = -1, reverse: bool = False) -> Tile:
     """The largest of the elements up to each one along `axis`."""
+    x = as_tile(x)
     at = _axis("cummax", x, axis)
     return Tile(x.type, machine().op("scan", x.type, x, kind="max", axis=at, reverse=reverse))
 
 
 def sort(x: Tile, descending: bool = False) -> Tile:
     """Sorted along the last dim; NaN comes last, first with `descending`."""
+    x = as_tile(x)
     _axis("sort", x, -1)
     return Tile(x.type, machine().op("sort", x.type, x, descending=descending))
 
@@ -59,6 +61,7 @@ def _axis(name: str, x: Tile, axis: int) -> int:
 
 
 def _place(name: str, x: Tile, axis: int) -> Tile:
+    x = as_tile(x)
     at = _axis(name, x, axis)
     kind = TileType(DTYPES["i32"], x.shape[:at] + x.shape[at + 1:])
     return Tile(kind, machine().op(name, kind, x, axis=at))

@@ -105,6 +105,7 @@ def dot(a: Tile, b: Tile, acc: Tile | None = None) -> Tile:
 
     Products and sums are in f32 for narrower floats, in i32 for integers of 8 bits; that is the result's type.
     """
+    a, b, acc = as_tile(a), as_tile(b), None if acc is None else as_tile(acc)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise error(f"dot({a.type}, {b.type}): give tiles of shapes [m, k] and [k, n]; .T exchanges the dims")
     if a.dtype != b.dtype or a.dtype.kind == "bool":
@@ -129,6 +130,7 @@ def cumprod(x: Tile, axis: int = -1, reverse: bool = False) -> Tile:
 
 
 def _scan(kind: str, x: Tile, axis: int, reverse: bool) -> Tile:
+    x = as_tile(x)
     if not -x.ndim <= axis < x.ndim:
         raise error(f"{x.type} has no axis {axis}")
     if x.dtype.kind == "bool":

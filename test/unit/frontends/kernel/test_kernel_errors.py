@@ -103,6 +103,14 @@ def python_list(x, y):
     y.store(0, x.tile(0, 4) + values)  # a list is no tile and no number
 
 
+def sorted_pair(x, y):
+    xcc.sort((x.tile(0, 4), xcc.arange(4)))  # a tuple is no tile and no number
+
+
+def summed_array(x, y):
+    y.store(0, xcc.cumsum(x))  # arrays are arguments of the kernel, of which .tile() reads blocks
+
+
 def whole_array(x, y):
     y.store(0, x + 1)  # read a tile of it
 
@@ -167,7 +175,8 @@ def gives(x, y):  # gives back f32[4], which nothing takes: write it to an array
 BOTH = (numpy_function, set_element, method, load, length, of_outside, gives, shapes, no_power_of_two, size_of_run,
         bools, bits_of_floats, modulo, signs, too_large, product, product_shapes,
         accumulator, rank, stored_rank, fractions, float_offset, float_index, axis, condition, truth, python_list,
-        whole_array, indexed, element, power, other_tile, mask_without_other, type_name, atomic_kind)
+        sorted_pair, summed_array, whole_array, indexed, element, power, other_tile, mask_without_other, type_name,
+        atomic_kind)
 
 
 def grows(x, y):
