@@ -26,7 +26,7 @@ from xcc.runtime.poison import guarded
 from xcc.weight_files import write_weights
 
 Array = np.ndarray[Any, Any]
-EXAMPLES = float(os.environ.get("XCC_EXAMPLES", 0.75))
+EXAMPLES = float(os.environ.get("XCC_EXAMPLES", 0.5))
 """What the number of examples of each property test is multiplied with."""
 _chip = ""
 
