@@ -25,6 +25,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.xt.decompose.build import dim_scalar
 from xcc.passes.xt.graph.match import NoMatch, Pattern, apply, array_of, dims_of, dtype_of, no_match, through
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import at, erase_dead, name_of, producer, walk_ops
@@ -136,8 +137,6 @@ class _Rules(QuantisedMoves):
             return sides
         x, w, left = sides
         depth = right[a.rhs_contract[0]]
-        if left is not None and x.zero is not None and not isinstance(depth, int):
-            return no_match(op, "both sides have zero points, and the length of the sums is not known")
         operands = [x.values, w.values]
         if not self.chip.both and not is_constant(w.values):
             operands = _whole_groups(operands, (a.lhs_contract, a.rhs_contract))
@@ -153,16 +152,15 @@ class _Rules(QuantisedMoves):
         """Sums of `terms` bytes of x less as many zero points."""
         if x.zero is None:
             return sums
-        return xt.sub(sums, xt.mul(xt.constant(np.asarray(terms), "i32"), xt.convert(flat(x.zero), dtype="i32")))
+        return xt.sub(sums, xt.mul(dim_scalar(terms, "i32"), xt.convert(flat(x.zero), dtype="i32")))
 
     def _pays_for_packing(self, op: Operation) -> bool:
         """Whether a computed right side may be brought into groups for dot product instructions: it is multiplied by
         enough rows."""
         a, left = attrs_of(op), dims_of(op.operands[0])
-        depth, last = left[-1], len(left) - 1
+        last = len(left) - 1
         rows = nominal_count(tuple(d for n, d in enumerate(left) if n not in (*a.lhs_batch, last)), {})
-        return bool(self.chip.left) and tuple(a.lhs_contract) == (last,) and rows >= MANY_ROWS \
-            and isinstance(depth, int)
+        return bool(self.chip.left) and tuple(a.lhs_contract) == (last,) and rows >= MANY_ROWS
 
     def _sides(self, op: Operation, sign: str, channel: int,
                computed: bool = False) -> NoMatch | tuple[Quantised, Quantised, Value | None]:

@@ -23,6 +23,7 @@ SCRATCH = 65536        # bytes on a thread's stack
 INTERLEAVED = 7        # columns at most whose transposed tiles are stored as whole vectors of several rows
 WIDE_WINDOW = 32      # elements, from which on lanes walk a window that steps over several elements
 SHORT = 4              # vectors of a row, fewer than that are reduced across rows
+WOVEN = 4              # columns at most of a tile of three dims, whose code is long
 UNROLLED = 9           # steps of all reduction loops, a window's
 LINES = 64             # of a column, from which on wide tiles of columns pay
 LINE = 128             # bytes, two lines of the caches
@@ -176,7 +177,13 @@ def _vector(kernel: Kernel, place: Domain, w: Widths, reductions: bool) -> list[
             vector[across] = max(1, rows)
         if isinstance(columns, int) and columns < w.lanes:
             vector[last] = columns if columns <= INTERLEAVED else columns_of(columns, w)
+            if 1 < columns <= WOVEN and across != last - 1 and _only_moves(kernel):
+                vector[last - 1] = w.lanes      # whole lines of the result
     return vector
+
+
+def _only_moves(kernel: Kernel) -> bool:
+    return all(len(o.block.operations) == 1 for o in kernel.ops if o.operation is not None)
 
 
 def _block(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], whole_row: bool, cores: int) -> list[int]:
@@ -255,6 +262,11 @@ def _parked(kernel: Kernel, place: Domain) -> int:
     return -1
 
 
+def _walked(e: Dim) -> int | None:
+    """The n of ``i<n>``, or of that and a number, as in a slice."""
+    return bare_loop(e - symbolic.substitute(e, dict.fromkeys(symbolic.symbols_of(e), 0)))
+
+
 def _transposed_dim(kernel: Kernel, place: Domain) -> int | None:
     """A domain dim, not the last, that is contiguous in the largest argument."""
     last = len(place.dims) - 1
@@ -262,6 +274,6 @@ def _transposed_dim(kernel: Kernel, place: Domain) -> int | None:
         if len(access) < 2 or volume(t.dims) * 4 < volume(place.dims):
             continue
         inner = bare_loop(access[-1])
-        if inner is not None and inner != last and any(bare_loop(e) == last for e in access):
+        if inner is not None and inner != last and any(_walked(e) == last for e in access):
             return inner
     return None

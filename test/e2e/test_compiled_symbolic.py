@@ -46,6 +46,12 @@ def windows(a: Any, w: Any) -> Any:
                                high=(0, 0, 1, 1))
 
 
+def bytes_less_points(a: Any, b: Any, p: Any) -> Any:
+    """Sums, as long as a size says, of bytes less zero points on both sides."""
+    left, right, point = (xt.convert(v, dtype="i32") for v in (a, b, p))
+    return times(xt.sub(left, point), xt.sub(right, xt.scalar(3, "i32")))
+
+
 CASES: dict[str, tuple[Callable[..., Any], list[tuple[Shape, Any]]]] = {
     "pointwise": (lambda a, b: xt.tanh(xt.add(xt.mul(a, b), a)), [x(N, M), x(M)]),
     "rows": (lambda a: (xt.softmax(a, axis=1), xt.reduce(a, kind="sum", axes=[1]), xt.reduce(a, kind="max", axes=[0])),
@@ -56,6 +62,8 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[Shape, Any]]]] = {
     "inner product": (lambda a, b: xt.add(xt.matmul(a, b), xt.scalar(1.0, "f32")), [x(5, N), x(N, M)]),
     "batch product": (lambda a, b: xt.matmul(a, xt.transpose(b, perm=[0, 2, 1])), [x(N, M, 8), x(N, M, 8)]),
     "half": (lambda a, b: xt.matmul(a, b), [x(N, M, dtype=np.float16), x(M, 33, dtype=np.float16)]),
+    "product of bytes": (bytes_less_points, [x(M, N, dtype=np.uint8), x(N, M, dtype=np.int8), x(dtype=np.uint8)]),
+    "short columns": (lambda a: xt.transpose(a, perm=(3, 0, 2, 1)), [x(2, 3, N, M)]),
     "layers": (layers, [x(N, M, 16), x(16, 40), x(40, 16)]),
     "attention": (lambda q, k, v: xt.attention(q, k, v, causal=True, scale=0.3),
                   [x(1, 2, N, 8), x(1, 1, M, 8), x(1, 1, M, 8)]),

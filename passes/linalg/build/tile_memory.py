@@ -74,6 +74,19 @@ class Memory:
             return self.b.elementwise("arith.trunci", t.element, [v], {})
         return v
 
+    def load_where(self, t: Tensor, indices: Sequence[Ix], test: V, other: V) -> V:
+        """The tile of a buffer along the walk of its last index where `test` holds, `other`, a number, elsewhere."""
+        walk, *_ = indices[-1].walk or (indices[-1],)
+        (lane, _), = walk.coefs
+        memref = self._buffer(t)
+        element = ir.MemRefType(memref.type).element_type
+        at = self.b.add(self.views.offset(t, [*indices[:-1], Ix()]), self.b.scalar(walk))
+        read = vector_d.TransferReadOp(
+            ir.VectorType.get([lane.size], element), self.views.flat(memref, t.dims, element), [at],
+            ir.AffineMapAttr.get(ir.AffineMap.get_identity(1)), other.value,
+            ir.ArrayAttr.get([ir.BoolAttr.get(True)]), mask=self.b.broadcast(test, (lane,)).value)
+        return V(read.result, (lane,))
+
     def flat_argument(self, t: Tensor) -> Value:
         """The buffer of `t` as one dim."""
         memref = self._buffer(t)

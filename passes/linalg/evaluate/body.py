@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Operation, Value, ir, owner_op
+from xcc._mlir import Attribute, Operation, Value, ir, maker, owner_op
+from xcc.passes.linalg.build.buffers import storage_type
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.pieces import InPiece, Pieces, Within, one_piece
 from xcc.passes.linalg.kernel.kernel import Op, Tensor
@@ -14,6 +15,8 @@ from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
+
+ULT = 6     # arith.cmpi's predicate
 
 
 class Body:
@@ -94,7 +97,8 @@ class Body:
         if name == "arith.select" and self.op in self.ev.in_piece:
             return self._piece(owner)
         if name == "arith.select":
-            chosen = self._guarded_read(owner) if self.ev.memory.access == "gather" else one_piece(self, owner)
+            chosen = self._guarded_read(owner) if self.ev.memory.access == "gather" \
+                else self._padded_read(owner) or one_piece(self, owner)
             if chosen is not None:
                 return chosen
         operands = [self._get(x) for x in owner.operands]
@@ -132,6 +136,38 @@ class Body:
         inside = t not in self.ev.memory.moved and _of_places(owner.operands[0]) and all(
             a.limit is None or _clamped_to(i, size) for i, size in zip(indices, t.dims, strict=True) for a in i.axes)
         return self.ev.memory.load(t, indices, self.value(owner.operands[0]), inside)
+
+    def _padded_read(self, owner: Operation) -> V | None:
+        """select(test, element of an argument, constant) where the test holds inside of the last dim, to which the
+        place is clamped, alone: a masked read along it."""
+        read, other = (v.owner for v in list(owner.operands)[1:])
+        if isinstance(read, ir.Block) or isinstance(other, ir.Block) or read.name != "tensor.extract" \
+                or other.name != "arith.constant":
+            return None
+        t, place = self.ev.kernel.by_value[read.operands[0]], list(read.operands)[-1]
+        if t.producer is not None or t.constant is not None or t in self.ev.memory.moved \
+                or storage_type(t.element) != t.element or not self._tests_range(owner.operands[0], place):
+            return None
+        indices = self._places(t, read)
+        if indices[-1].walk is None or not all(i.is_scalar for i in indices[:-1]):
+            return None
+        return self.ev.memory.load_where(t, indices, self.value(owner.operands[0]), self.value(owner.operands[2]))
+
+    def _tests_range(self, test: Value, place: Value) -> bool:
+        """Whether `test` implies that `place`, max(min(at, n - 1), 0), is `at`: 0 <= at < n, as one comparison."""
+        over = maker(place, "arith.maxsi")
+        under = maker(over.operands[0], "arith.minsi") if over is not None else None
+        if under is None:
+            return False
+        if (both := maker(test, "arith.andi")) is not None:
+            return any(self._tests_range(v, place) for v in both.operands)
+        compared = maker(test, "arith.cmpi")
+        if compared is None or compared.attributes["predicate"].value != ULT \
+                or compared.operands[0] != under.operands[0]:
+            return False
+        last, size = (self.index(v) for v in (under.operands[1], compared.operands[1]))
+        same = last.base is None if size.base is None else last.base is not None and last.base == size.base
+        return same and last.is_scalar and size.is_scalar and last.const == size.const - 1
 
     def _index_op(self, name: str, operands: Sequence[Ix]) -> Ix:
         a, b = operands

@@ -108,15 +108,34 @@ class Transfer:
         loaded = op("memref.load", [self.elem], [self.memory, *safe])
         return op("arith.select", [self.elem], [on, loaded, padding])
 
-    def whole_rows(self) -> int:
-        """How many rows of a tile are one access: where none is masked and they lie one after the other, shorter than a
-        vector, as many as a vector has, or all of them where that is no whole number. 1: each row is its own."""
-        if self.mask is not None or not self.straight() or len(self.dims) < 2 or self.dims[-2] != self.rank - 2:
-            return 1
+    def short_rows(self) -> bool:
+        """Whether rows of a tile lie one after the other and are shorter than a vector; they may be masked whole."""
+        if not self.straight() or len(self.dims) < 2 or self.dims[-2] != self.rank - 2:
+            return False
         strides, _ = ir.MemRefType(self.memory.type).get_strides_and_offset()
+        rows, row = self.shape[-2:]
+        if strides[-2] != row or row >= self.u.lanes or isinstance(self.elem, ir.BF16Type) and row % 2:
+            return False        # of bf16, LLVM dies of some odd numbers
+        return self.mask is None or isinstance(self.mask, MaskTile) and self.mask.bounds[-1] == row \
+            and self.mask_order == list(range(len(self.shape))) and rows % min(rows, self.u.lanes) == 0
+
+    def mask_of_rows(self) -> MaskTile | None:
+        """The mask of `short_rows` with these one after the other in its last dim."""
+        if self.mask is None:
+            return None
+        assert isinstance(self.mask, MaskTile)
+        *outer, rows, row = self.mask.shape
+        *bounds, count, _ = self.mask.bounds
+        with self.mask.at:
+            last = count * row if isinstance(count, int) else op("arith.muli", [count.type], [count, index(row)])
+        return MaskTile((*outer, rows * row), [*bounds, last], min(rows, self.u.lanes), self.mask.at)
+
+    def whole_rows(self) -> int:
+        """How many of `short_rows` are one access where none is masked: as many as a vector has, or all of them where
+        that is no whole number. 1: each row is its own."""
+        if self.mask is not None or not self.short_rows():
+            return 1
         row, lanes = self.shape[-1], self.u.lanes
-        if strides[-2] != row or row >= lanes or isinstance(self.elem, ir.BF16Type) and row % 2:
-            return 1        # of bf16, LLVM dies of some odd numbers
         return lanes // row if lanes % row == 0 else self.shape[-2]
 
     def grouped(self) -> bool:

@@ -15,9 +15,9 @@ from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import dense_constant, extract, index, op, shuffle, splat, vec
 from xcc.passes.vector.unroll.group_tiles import GroupTile, concatenated
-from xcc.passes.vector.unroll.tiles import Key, MaskTile, ScalarTile, Tile
+from xcc.passes.vector.unroll.tiles import Key, MaskTile, ScalarTile, Tile, keys
 from xcc.passes.vector.unroll.transfer import Transfer
-from xcc.passes.vector.unroll.unroll_shape import transposed
+from xcc.passes.vector.unroll.unroll_shape import Transposed, interleaved, transposed
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 TURNING = ("vector.transpose", "vector.multi_reduction")       # short rows become columns
@@ -127,7 +127,9 @@ def _write(u: Unroller, o: Operation) -> None:
     if order is not None:
         t, tile = t.permuted(order), transposed(tile, order)
     rows = t.whole_rows()
-    if rows > 1:
+    if isinstance(tile, Transposed) and t.short_rows():
+        _write_columns(t, tile)
+    elif rows > 1:
         for key in [k for k in tile.keys() if k[-2] % rows == 0]:
             parts = [tile.chunk((*key[:-2], key[-2] + i, 0)) for i in range(min(rows, t.shape[-2] - key[-2]))]
             op("vector.store", [], [concatenated(parts), t.memory, *t.address(t.chunk_start(key))])
@@ -137,6 +139,21 @@ def _write(u: Unroller, o: Operation) -> None:
         for key in tile.keys():
             _write_chunk(t, tile, key)
     u.dead.append(o)
+
+
+def _write_columns(t: Transfer, tile: Tile) -> None:
+    """Short rows that lie one after the other, of which a transpose makes the columns: those are interleaved."""
+    *outer, rows, row = range(len(tile.shape))
+    columns, mask = transposed(tile, [*outer, row, rows]), t.mask_of_rows()
+    for key in keys((*tile.shape[:-2], tile.shape[-2]), tile.lanes):
+        parts = interleaved([columns.chunk((*key[:-1], i, key[-1])) for i in range(tile.inner)])
+        for n, part in enumerate(parts):
+            start = (*key[:-1], key[-1] * tile.lanes, n * ir.VectorType(part.type).shape[0])
+            if mask is None:
+                op("vector.store", [], [part, t.memory, *t.address(start)])
+            else:
+                on = mask.chunk((*key[:-1], key[-1] * tile.inner + n))
+                op("vector.maskedstore", [], [t.memory, *t.masked_address(start), on, part])
 
 
 def _write_past_caches(t: Transfer, tile: Tile) -> None:

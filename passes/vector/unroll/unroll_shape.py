@@ -15,14 +15,32 @@ PIECE_BITS = 128
 INTERLEAVED = 7     # rows or columns of a block, no power of two, that LLVM finds good shuffles for
 
 
+class Transposed(Tile):
+    """A tile whose dimension i is dimension permutation[i] of `source`; transposed when a chunk is first wanted."""
+
+    def __init__(self, source: Tile, permutation: Sequence[int]) -> None:
+        super().__init__([source.shape[p] for p in permutation], source.elem, source.lanes)
+        self.source, self.permutation, self.at = source, list(permutation), ir.InsertionPoint.current
+
+    def chunk(self, key: Key) -> Value:
+        if not self.chunks:
+            with self.at:
+                self.chunks = _transposed(self, self.source, self.permutation)
+        return self.chunks[key]
+
+
 def transposed(tile: Tile, permutation: Sequence[int]) -> Tile:
     """The tile whose dimension i is dimension permutation[i] of `tile`."""
-    out = Tile([tile.shape[p] for p in permutation], tile.elem, tile.lanes)
-    if not permutation or permutation[-1] == len(permutation) - 1:
-        for key in out.keys():
-            out.chunks[key] = tile.chunk(_permute_back(key, permutation))
-        return out
-    row = list(permutation).index(len(permutation) - 1)
+    if isinstance(tile, Transposed):
+        permutation, tile = [tile.permutation[p] for p in permutation], tile.source
+    return tile if list(permutation) == list(range(len(permutation))) else Transposed(tile, permutation)
+
+
+def _transposed(out: Tile, tile: Tile, permutation: Sequence[int]) -> dict[Key, Value]:
+    """The chunks of `out`."""
+    if permutation[-1] == len(permutation) - 1:
+        return {key: tile.chunk(_permute_back(key, permutation)) for key in out.keys()}
+    row, chunks = list(permutation).index(len(permutation) - 1), dict[Key, Value]()
     blocks: dict[Key, list[Value]] = {}
     for key in out.keys():
         base = _permute_back(key[:-1] + (0,), permutation)
@@ -33,8 +51,8 @@ def transposed(tile: Tile, permutation: Sequence[int]) -> Tile:
         corner = key[:row] + (column,) + key[row + 1:]
         if corner not in blocks:
             blocks[corner] = transpose_block([tile.chunk(r) for r in rows])
-        out.chunks[key] = blocks[corner][lane]
-    return out
+        chunks[key] = blocks[corner][lane]
+    return chunks
 
 
 def _permute_back(at: Key, permutation: Sequence[int]) -> Key:
@@ -69,12 +87,39 @@ def transpose_block(rows: list[Value]) -> list[Value]:
         groups = [_interleaved(rows[i:i + piece], 1, piece) for i in range(0, height, piece)]
         columns = [_pieces_swapped([g[n] for g in groups], piece) for n in range(piece)]
         return [columns[i % piece][i // piece] for i in range(width)]
+    whole = _woven(rows)
+    return [shuffle(whole, whole, list(range(i * height, (i + 1) * height))) for i in range(width)]
+
+
+def interleaved(rows: list[Value]) -> list[Value]:
+    """The elements of the columns of r vectors of c lanes, one column after the other, in r vectors of c lanes.
+
+    Each is shuffled from two rows, and that and the next one, where they are not two to the power of something.
+    """
+    height, width = len(rows), ir.VectorType(rows[0].type).shape[0]
+    if height & (height - 1) == 0:
+        whole = _woven(rows)
+        return [shuffle(whole, whole, range(i, i + width)) for i in range(0, height * width, width)]
+    out = []
+    for first in range(0, height * width, width):
+        places = [divmod(n, height) for n in range(first, first + width)]      # (column, row) of each lane
+        made, placed = rows[0], [column for column, _ in places]
+        for n in range(1, height):
+            made = shuffle(made, rows[n], [width + column if row == n else at
+                                           for (column, row), at in zip(places, placed, strict=True)])
+            placed = [lane if row <= n else 0 for lane, (_, row) in enumerate(places)]
+        out.append(made)
+    return out
+
+
+def _woven(rows: list[Value]) -> Value:
+    """As `interleaved`, in one vector, of two to the power of something rows."""
     while len(rows) > 1:
         half = len(rows) // 2
         n = ir.VectorType(rows[0].type).shape[0]
         mask = [x for i in range(n) for x in (i, n + i)]
         rows = [shuffle(rows[i], rows[i + half], mask) for i in range(half)]
-    return [shuffle(rows[0], rows[0], list(range(i * height, (i + 1) * height))) for i in range(width)]
+    return rows[0]
 
 
 def _interleaved(rows: list[Value], run: int, piece: int) -> list[Value]:

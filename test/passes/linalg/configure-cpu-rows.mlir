@@ -195,6 +195,42 @@ func.func private @transpose(%x: tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
 }
 
 // -----
+#phases = affine_map<(d0, d1, d2, d3) -> (d1, d3, d2, d0)>
+#there = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+
+// Rows of three elements, of which a column is three lines of what is read: a tile has 16 of them, whole lines of the result.
+// CHECK-LABEL: func.func private @between
+// CHECK-SAME: vector = array<i64: 16, 1, 16, 3>
+func.func private @between(%x: tensor<32x3x40x64xf32>) -> tensor<64x32x40x3xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[32, 3, 40, 64]], xt.result_dims = [[64, 32, 40, 3]]} {
+  %e = tensor.empty() : tensor<64x32x40x3xf32>
+  %y = linalg.generic {indexing_maps = [#phases, #there], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x : tensor<32x3x40x64xf32>) outs(%e : tensor<64x32x40x3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<64x32x40x3xf32>
+  return %y : tensor<64x32x40x3xf32>
+}
+
+// -----
+#cut = affine_map<(d0, d1) -> (d1 + 2, d0)>
+#kept = affine_map<(d0, d1) -> (d0, d1)>
+
+// A transpose of a slice is one.
+// CHECK-LABEL: func.func private @cut_out
+// CHECK-SAME: vector = array<i64: 16, 16>
+func.func private @cut_out(%x: tensor<100x64xf32>) -> tensor<64x96xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[100, 64]], xt.result_dims = [[64, 96]]} {
+  %e = tensor.empty() : tensor<64x96xf32>
+  %y = linalg.generic {indexing_maps = [#cut, #kept], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<100x64xf32>) outs(%e : tensor<64x96xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<64x96xf32>
+  return %y : tensor<64x96xf32>
+}
+
+// -----
 #shifted = affine_map<(d0, d1, d2) -> (d0, d1 + d2)>
 #window = affine_map<(d0, d1, d2) -> (d2)>
 #result = affine_map<(d0, d1, d2) -> (d0, d1)>

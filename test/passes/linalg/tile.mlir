@@ -181,6 +181,68 @@ func.func private @pad(%x: tensor<9x16xf32>) -> tensor<11x16xf32> attributes {xt
 
 // -----
 
+// Padded rows: what is inside is read under a mask, and the padding is what lanes outside of it get.
+// CHECK-LABEL: func.func private @pad_columns(
+// CHECK-SAME: %[[X:.*]]: memref<9x?xf32>, %{{.*}}, %[[N:.*]]: index)
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult
+// CHECK: vector.transfer_read %{{.*}}, %cst, %[[INSIDE]]
+// CHECK-NOT: memref.load
+// CHECK-NOT: arith.select
+func.func private @pad_columns(%x: tensor<9x?xf32>, %n: index) -> tensor<9x32xf32> attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [[9, "d0"]], xt.result_dims = [[9, 32]],
+  xcc.config = {block = array<i64: 1, 0>, vector = array<i64: 1, 16>, order = array<i64: 0, 1>, reduce = []}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %fill = arith.constant 2.0 : f32
+  %last = arith.subi %n, %c1 : index
+  %e = tensor.empty() : tensor<9x32xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<9x32xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %at = arith.subi %j, %c2 : index
+    %inside = arith.cmpi ult, %at, %n : index
+    %high = arith.minsi %at, %last : index
+    %in = arith.maxsi %high, %c0 : index
+    %v = tensor.extract %x[%i, %in] : tensor<9x?xf32>
+    %s = arith.select %inside, %v, %fill : f32
+    linalg.yield %s : f32
+  } -> tensor<9x32xf32>
+  return %r : tensor<9x32xf32>
+}
+
+// -----
+
+// Where a test says something else, the place is clamped: the row's last element may be wanted.
+// CHECK-LABEL: func.func private @other_columns(
+// CHECK-SAME: %[[X:.*]]: memref<9x?xf32>, %{{.*}}, %[[N:.*]]: index)
+// CHECK: memref.load
+// CHECK: arith.select
+func.func private @other_columns(%x: tensor<9x?xf32>, %n: index) -> tensor<9x32xf32> attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [[9, "d0"]], xt.result_dims = [[9, 32]],
+  xcc.config = {block = array<i64: 1, 0>, vector = array<i64: 1, 16>, order = array<i64: 0, 1>, reduce = []}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %fill = arith.constant 2.0 : f32
+  %last = arith.subi %n, %c1 : index
+  %e = tensor.empty() : tensor<9x32xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<9x32xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %at = arith.subi %j, %c2 : index
+    %inside = arith.cmpi ult, %at, %c2 : index
+    %high = arith.minsi %at, %last : index
+    %in = arith.maxsi %high, %c0 : index
+    %v = tensor.extract %x[%i, %in] : tensor<9x?xf32>
+    %s = arith.select %inside, %v, %fill : f32
+    linalg.yield %s : f32
+  } -> tensor<9x32xf32>
+  return %r : tensor<9x32xf32>
+}
+
+// -----
+
 // A tile of 6 columns in a vector of 8: lanes from there on are off, and behind the last column, too.
 // CHECK-LABEL: func.func private @columns_off(
 // CHECK: scf.forall (%[[I:.*]], %[[J:.*]]) = (0, 0) to (8, 15) step (4, 6)

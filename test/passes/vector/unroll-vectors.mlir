@@ -151,3 +151,24 @@ func.func @short_rows(%x: memref<40x3xf32>, %y: memref<3x40xf32>, %z: memref<40x
   vector.transfer_write %u, %z[%i, %c0] {in_bounds = [true, true]} : vector<8x2xf32>, memref<40x2xf32>
   return
 }
+
+// Eight rows of three elements of each of eight columns: squares are transposed, their vectors interleaved, each from two
+// and then three; what is stored is whole vectors, masked by as many rows as there are.
+// CHECK-LABEL: func.func @interleaved(
+// CHECK-SAME: %{{.*}}: memref<8x3x8xf32>, %[[Y:.*]]: memref<8x40x3xf32>, %{{.*}}: index, %[[N:.*]]: index
+// CHECK: %[[LANES:.*]] = arith.muli %[[N]], %c3
+// CHECK: vector.shuffle {{.*}} [0, 8, 0, 1, 9, 1, 2, 10] : vector<8xf32>, vector<8xf32>
+// CHECK: vector.shuffle {{.*}} [0, 1, 8, 3, 4, 9, 6, 7] : vector<8xf32>, vector<8xf32>
+// CHECK-COUNT-24: vector.maskedstore %[[Y]]{{.*}} vector<8xf32>
+// CHECK-NOT: vector.maskedstore
+func.func @interleaved(%x: memref<8x3x8xf32>, %y: memref<8x40x3xf32>, %i: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %c8 = arith.constant 8 : index
+  %pad = arith.constant 0.0 : f32
+  %v = vector.transfer_read %x[%c0, %c0, %c0], %pad {in_bounds = [true, true, true]} : memref<8x3x8xf32>, vector<8x3x8xf32>
+  %t = vector.transpose %v, [2, 0, 1] : vector<8x3x8xf32> to vector<8x8x3xf32>
+  %m = vector.create_mask %c8, %n, %c3 : vector<8x8x3xi1>
+  vector.transfer_write %t, %y[%c0, %i, %c0], %m {in_bounds = [true, true, true]} : vector<8x8x3xf32>, memref<8x40x3xf32>
+  return
+}

@@ -34,3 +34,16 @@ func.func @odd_sums(%x: tensor<16x7xui8>, %y: tensor<7x5xi8>) -> tensor<16x5xf32
   %0 = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<16x7xf32>, tensor<7x5xf32>) -> tensor<16x5xf32>
   return %0 : tensor<16x5xf32>
 }
+
+// As long as a size says: zero points on both sides take as many.
+// CHECK-LABEL: func.func @unknown_sums(
+// CHECK-DAG: "xt.dot_general"(%arg0, %{{.*}}) {dtype = i32{{.*}} : (tensor<?x?xui8, ["m", "k"]>, tensor<?x?xi8, ["k", "n"]>) -> tensor<?x?xi32, ["m", "n"]>
+// CHECK-DAG: "xt.dim"() {value = ["k"]}
+func.func @unknown_sums(%x: tensor<?x?xui8, ["m", "k"]>, %y: tensor<?x?xui8, ["k", "n"]>, %z: tensor<ui8>) -> tensor<?x?xi32, ["m", "n"]> {
+  %a = "xt.convert"(%x) {dtype = i32, saturate = true} : (tensor<?x?xui8, ["m", "k"]>) -> tensor<?x?xi32, ["m", "k"]>
+  %b = "xt.convert"(%y) {dtype = i32, saturate = true} : (tensor<?x?xui8, ["k", "n"]>) -> tensor<?x?xi32, ["k", "n"]>
+  %c = "xt.convert"(%z) {dtype = i32, saturate = true} : (tensor<ui8>) -> tensor<i32>
+  %d = "xt.sub"(%a, %c) : (tensor<?x?xi32, ["m", "k"]>, tensor<i32>) -> tensor<?x?xi32, ["m", "k"]>
+  %0 = "xt.dot_general"(%d, %b) {dtype = i32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<?x?xi32, ["m", "k"]>, tensor<?x?xi32, ["k", "n"]>) -> tensor<?x?xi32, ["m", "n"]>
+  return %0 : tensor<?x?xi32, ["m", "n"]>
+}
