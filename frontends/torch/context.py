@@ -172,8 +172,11 @@ class Context:
         """Where the node comes from: the op, and the user's line."""
         return place_of(self.node)
 
+    def where(self, message: str) -> str:
+        return f"{self.place}: {message}"
+
     def fail(self, message: str) -> NoReturn:
-        raise UserError(f"{self.place}: {message}")
+        raise UserError(self.where(message))
 
 
 def _python_type(value: Any) -> tuple[str, int]:

@@ -247,7 +247,7 @@ class GraphReader:
                 if d >= 0 and not counts(node.target):
                     raise UserError(f"{source_of(node)}: {node.target}: torch does not say what the size of its "
                                     "result is; sizes must be known from those of the inputs")
-                yield self.symbols.new(size.node.expr, f"{node.name}_size"), n, d
+                yield self.symbols.new(size, f"{node.name}_size" if d >= 0 else "item"), n, d
 
     def _arguments(self, node: torch.fx.Node) -> Any:
         """Every argument by its name, defaults included."""

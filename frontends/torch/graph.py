@@ -15,8 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-__all__ = ["DType", "Input", "Node", "Output", "Ref", "SizeSpec", "Size", "Spec", "TensorSpec", "TorchGraph",
+__all__ = ["DType", "HIGHEST", "Input", "Node", "Output", "Ref", "SizeSpec", "Size", "Spec", "TensorSpec", "TorchGraph",
            "Subgraph", "refs_of"]
+
+HIGHEST = (1 << 31) - 1
+"""A larger bound of a size is none."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,18 @@ from xcc.dialects.xt.types import TensorType
 from xcc.frontends.shared.helpers import full
 from xcc.frontends.torch import registry
 from xcc.frontends.torch.context import Context, Number, place_of, resolve, spec_type
-from xcc.frontends.torch.graph import Input, Node, Output, Ref, SizeSpec, Spec, TensorSpec, TorchGraph, refs_of
+from xcc.frontends.torch.graph import (
+    HIGHEST,
+    Input,
+    Node,
+    Output,
+    Ref,
+    SizeSpec,
+    Spec,
+    TensorSpec,
+    TorchGraph,
+    refs_of,
+)
 from xcc.frontends.torch.layout import inverse
 from xcc.frontends.torch.program import TorchProgram, captured
 from xcc.runtime.mesh import Mesh
@@ -31,7 +42,6 @@ from xcc.symbolic import Dim
 from xcc.weights import WeightStore
 
 DimOption = int | tuple[int, int]
-HIGHEST = (1 << 31) - 1
 Bound = Value | Number | Dim
 """What a result is: a value, one that stands for a Python number, or a size."""
 
@@ -101,8 +111,7 @@ class GraphImporter:
         """The type that torch gives a result."""
         spec = node.results[result]
         if isinstance(spec, SizeSpec):
-            raise UserError(f"{place_of(node)}: a whole number that is read from a tensor may be no size or index: "
-                            "index with the tensor (x[i], index_select), or make the number an argument of the model")
+            raise CompilerBug(f"{place_of(node)}: result {result} is a size, no tensor")
         if not isinstance(spec, TensorSpec):
             raise CompilerBug(f"{place_of(node)}: result {result} is no tensor")
         try:
