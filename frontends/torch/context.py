@@ -36,6 +36,18 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Complex:
+    """A tensor of complex numbers: its parts, of one shape and type."""
+
+    real: Value
+    imag: Value
+
+
+Bound = Value | Number | Complex | Dim
+"""What a result is: a value, one that stands for a Python number, complex numbers, or a size."""
+
+
+@dataclass(frozen=True)
 class Context:
     """One node during import; ``cx["dim"]`` is an argument: an xt value, a dim, a number, text, None, or a tuple."""
 
