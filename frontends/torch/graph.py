@@ -96,7 +96,7 @@ class Node:
 @dataclass(frozen=True)
 class Input:
     """`kind`: user (an argument of a call), parameter, buffer, constant (the weight `target`), size (a Python int),
-    seed (an i64 that random numbers depend on).
+    seed (an i64 that random numbers depend on), ragged (a name for lengths, which no node reads).
 
     A buffer that the program writes is `mutated`. `order`: how its dims lie in memory, outermost first; () in their
     order.
