@@ -9,23 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import broadcast_shapes
 from xcc.frontends.shared.helpers import convert, full, rank_of, slice_axis, squeeze, unsqueeze
 from xcc.frontends.torch.context import Complex, Context
-from xcc.frontends.torch.graph import REAL_OF, DType, Node, TensorSpec
+from xcc.frontends.torch.graph import REAL_OF, DType, Node, Spec, TensorSpec
 from xcc.frontends.torch.registry import aten, lookup
+from xcc.frontends.torch.special import length
 
-_LINEAR = (
-    "add.Tensor", "alias.default", "cat.default", "clone.default", "expand.default", "flip.default", "index.Tensor",
-    "index_select.default", "mean.dim", "neg.default", "permute.default", "repeat.default", "roll.default",
-    "select.int", "slice.Tensor", "split.Tensor", "split_with_sizes.default", "squeeze.default", "squeeze.dim",
-    "squeeze.dims", "sub.Tensor", "sum.dim_IntList", "transpose.int", "unbind.int", "unsqueeze.default",
-    "view.default", "where.self")
+__all__ = ["LINEAR", "from_pairs"]
+
+LINEAR = (
+    "add.Tensor", "alias.default", "cat.default", "clone.default", "expand.default", "flip.default", "full.default",
+    "full_like.default", "index.Tensor", "index_put.default", "index_select.default", "mean.dim", "neg.default",
+    "permute.default", "repeat.default", "roll.default", "scalar_tensor.default", "select.int",
+    "select_scatter.default", "slice.Tensor", "slice_scatter.default", "split.Tensor", "split_with_sizes.default",
+    "squeeze.default", "squeeze.dim", "squeeze.dims", "sub.Tensor", "sum.dim_IntList", "transpose.int", "unbind.int",
+    "unsqueeze.default", "view.default", "where.self")
 """Ops of namespace aten that do the same to both parts."""
+
+_TERMS = ("self", "other", "s", "fill_value", "src", "values")
 
 
 def _linear(cx: Context) -> list[Complex]:
@@ -33,14 +39,14 @@ def _linear(cx: Context) -> list[Complex]:
     op = lookup(cx.node.op)
     assert op is not None
     node = replace(cx.node, results=tuple(map(_real_spec, cx.node.results)))
-    parts = []
+    parts: list[Sequence[Value]] = []
     for n in range(2):
-        made: Any = op(replace(cx, node=node, args={name: _part(name, a, n) for name, a in cx.args.items()}))
-        parts.append(made if isinstance(made, tuple | list) else (made,))
+        made = op(replace(cx, node=node, args={name: _part(name, a, n) for name, a in cx.args.items()}))
+        parts.append(cast("Sequence[Value]", made if isinstance(made, tuple | list) else (made,)))
     return [Complex(*pair) for pair in zip(*parts, strict=True)]
 
 
-def _part(name: str, value: Any, n: int) -> Any:
+def _part(name: str, value: object, n: int) -> object:
     """Part `n` of an argument; of a real number the imaginary one is 0 where it is a term, or an element, of the op."""
     if isinstance(value, Complex):
         return (value.real, value.imag)[n]
@@ -48,23 +54,25 @@ def _part(name: str, value: Any, n: int) -> Any:
         return (value.real, value.imag)[n]
     if isinstance(value, DType):
         return DType(REAL_OF.get(value.name, value.name))
-    if name == "tensors":
+    if name == "tensors" and isinstance(value, tuple):
         return tuple(_part("self", v, n) for v in value)
-    if n and name in ("self", "other"):
+    if n and name in _TERMS:
         return full(xt.shape_of(value), 0, xt.element_type_of(value)) if isinstance(value, Value) else 0
     return value
 
 
-def _real_spec(spec: Any) -> Any:
+def _real_spec(spec: Spec) -> Spec:
     return replace(spec, dtype=REAL_OF.get(spec.dtype, spec.dtype)) if isinstance(spec, TensorSpec) else spec
 
 
 def _type(node: Node) -> str:
     """The element type of the parts of what the node gives."""
-    return str(_real_spec(node.results[0]).dtype)
+    spec = _real_spec(node.results[0])
+    assert isinstance(spec, TensorSpec)
+    return spec.dtype
 
 
-for _name in _LINEAR:
+for _name in LINEAR:
     aten(f"aten.{_name}", namespace="complex")(_linear)
 
 
@@ -94,8 +102,8 @@ def complex_(cx: Context) -> Complex:
 
 @aten("aten.polar.default", namespace="complex")
 def polar(cx: Context) -> Complex:
-    length, angle = cx.tensor("abs"), cx.tensor("angle")
-    return Complex(xt.mul(length, xt.cos(angle)), xt.mul(length, xt.sin(angle)))
+    radius, angle = cx.tensor("abs"), cx.tensor("angle")
+    return Complex(xt.mul(radius, xt.cos(angle)), xt.mul(radius, xt.sin(angle)))
 
 
 @aten("aten._conj.default", "aten._conj_physical.default", "aten.conj_physical.default", namespace="complex")
@@ -124,7 +132,29 @@ def to_copy(cx: Context) -> Complex | Value:
 
 @aten("aten.mul.Tensor", "aten.mul.Scalar", namespace="complex")
 def mul(cx: Context) -> Complex:
+    return _product(*(_factor(cx, name) for name in ("self", "other")))
+
+
+@aten("aten.div.Tensor", "aten.div.Scalar", namespace="complex")
+def div(cx: Context) -> Complex:
+    """Of a complex divisor both parts are divided by the larger one first, which keeps their squares within range."""
     a, b = (_factor(cx, name) for name in ("self", "other"))
+    if len(b) == 1:
+        return Complex(*(xt.div(part, b[0]) for part in a))
+    large = xt.maximum(*map(xt.abs, b))
+    real, imag = (xt.div(part, large) for part in b)
+    made = _product(a, (real, xt.neg(imag)))
+    square = xt.mul(large, xt.add(xt.mul(real, real), xt.mul(imag, imag)))
+    return Complex(xt.div(made.real, square), xt.div(made.imag, square))
+
+
+@aten("aten.abs.default", namespace="complex")
+def abs_(cx: Context) -> Value:
+    return length(*_parts(cx, "self"))
+
+
+def _product(a: Sequence[Value], b: Sequence[Value]) -> Complex:
+    """Of two numbers, of which one may be real."""
     if len(a) < len(b):
         a, b = b, a
     if len(b) == 1:
@@ -135,10 +165,13 @@ def mul(cx: Context) -> Complex:
 def _factor(cx: Context, name: str) -> Sequence[Value]:
     """The parts of an operand in the type of the result's; one part, where it is a real number."""
     value, kind = cx[name], _type(cx.node)
+    return [convert(p, kind) for p in _parts(cx, name)] if isinstance(value, Complex | complex) \
+        else [cx.value_of(value, kind)]
+
+
+def _parts(cx: Context, name: str) -> Sequence[Value]:
+    """The parts of an operand that is complex, a tensor or a number."""
+    value = cx[name]
     if isinstance(value, complex):
-        return [xt.scalar(part, kind) for part in (value.real, value.imag)]
-    return [convert(p, kind) for p in _parts(cx, name)] if isinstance(value, Complex) else [cx.value_of(value, kind)]
-
-
-def _parts(cx: Context, name: str) -> tuple[Value, Value]:
-    return cx[name].real, cx[name].imag
+        return [xt.scalar(part, _type(cx.node)) for part in (value.real, value.imag)]
+    return value.real, value.imag

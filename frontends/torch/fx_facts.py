@@ -110,7 +110,7 @@ def hint_of(n: int | torch.SymInt) -> int | None:
     return n.node.hint if isinstance(n, torch.SymInt) else n
 
 
-def is_ragged(value: Any) -> bool:
+def is_ragged(value: object) -> bool:
     """Whether it is the name that torch gives the lengths of a nested tensor, where others have a size."""
     return isinstance(value, torch.SymInt) and bool(value.node.is_nested_int())
 

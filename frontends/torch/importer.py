@@ -153,9 +153,9 @@ class GraphImporter:
         missing: dict[str, str] = {}
         for own in graph.with_bodies():
             specs = own.specs()
-            for op, source in ((registry.converter_name(n, specs), n.source) for n in own.nodes):
+            for op, n in ((registry.converter_name(n, specs), n) for n in own.nodes):
                 if registry.lookup(op) is None:
-                    missing.setdefault(op, source)
+                    missing.setdefault(n.op if op == n.op else f"{n.op} of complex numbers", n.source)
         if missing:
             listed = "; ".join(f"{op}" + (f" ({source})" if source else "") for op, source in missing.items())
             raise UserError(f"no converter for {listed}: compile the model with torch.compile(backend='xcc'), which "

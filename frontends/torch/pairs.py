@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -18,6 +17,7 @@ IN_TORCH = "xcc_in_torch"
 
 def meet_in_pairs(module: torch.fx.GraphModule, compiled: Callable[[torch.fx.Node], bool]) -> None:
     """Has all complex numbers that go between `compiled` nodes and others be real pairs on the way."""
+    changed = False
     for node in list(module.graph.nodes):
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor) or not value.is_complex() or value.layout != torch.strided:
@@ -26,7 +26,9 @@ def meet_in_pairs(module: torch.fx.GraphModule, compiled: Callable[[torch.fx.Nod
         users = [u for u in node.users if _is_inside(u, compiled) != inside]
         if users:
             _meet(module.graph, node, users, inside)
-    module.recompile()
+            changed = True
+    if changed:
+        module.recompile()
 
 
 def _is_inside(node: torch.fx.Node, compiled: Callable[[torch.fx.Node], bool]) -> bool:
@@ -35,10 +37,9 @@ def _is_inside(node: torch.fx.Node, compiled: Callable[[torch.fx.Node], bool]) -
 
 def _meet(graph: torch.fx.Graph, node: torch.fx.Node, users: list[torch.fx.Node], inside: bool) -> None:
     """Has `users` read `node` by way of pairs, of which torch makes them, or takes them where `node` is `inside`."""
-    aten: Any = torch.ops.aten
-    steps = [(aten.view_as_real.default, not inside), (aten.view_as_complex.default, inside)]
-    if node.meta["val"].is_conj():
-        steps.insert(0, (aten.resolve_conj.default, not inside))
+    aten = torch.ops.aten
+    steps = ((aten.resolve_conj.default, not inside), (aten.view_as_real.default, not inside),
+             (aten.view_as_complex.default, inside))
     at, made = node, node
     if node.op == "placeholder":
         at = next(n for n in graph.nodes if n.op != "placeholder").prev

@@ -141,6 +141,8 @@ def _strange(node: torch.fx.Node) -> set[str]:
     (sparse)."""
     if node.target is operator.getitem:
         return _strange(operand(node))
+    if _is_size(node):
+        return set()
     complex_too = _of_complex(node) in supported_ops()
     return {str(what).removeprefix("torch.") for t in _tensors(node)
             for what, known in ((t.dtype, t.dtype in NAMES or t.is_complex() and complex_too),
