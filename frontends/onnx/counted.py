@@ -2,8 +2,7 @@
 
     Range(0, ReduceMax(lengths), 1) with --dim longest=0..512 for the value `longest` that ReduceMax makes:
 
-    %flags = %longest > iota(512)                       a run whose value is out of the bounds ends with an error
-    %kept = "xt.compress"(%flags, %flags) {symbol = "longest"}
+    count_up_to(%longest, "longest", 0, 512)            a run whose value is out of the bounds ends with an error
     %y = "xt.iota"() {shape = ["longest"]}
 """
 
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcc import symbolic
-from xcc._mlir import Value, ir
+from xcc._mlir import ir
 from xcc.dialects import xt
-from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.element_types import is_floating
+from xcc.frontends.shared.counted import count_up_to
 from xcc.frontends.shared.helpers import convert
 
 if TYPE_CHECKING:
@@ -51,16 +50,8 @@ def counted(cx: Context, i: int) -> Array | None:
     data: Array = np.empty(tensor.shape, object)
     for n, (name, limit) in enumerate(zip(names, limits, strict=True)):
         assert limit is not None
-        _bind(cx, xt.reshape(xt.slice(given, starts=(n,), limits=(n + 1,)), shape=()), name, *limit)
+        value = xt.reshape(xt.slice(given, starts=(n,), limits=(n + 1,)), shape=())
+        count_up_to(value, name, *limit, cx.where)
         data.reshape(-1)[n] = model.count(name)
     tensor.data = data
     return data
-
-
-def _bind(cx: Context, value: Value, name: str, low: int, high: int) -> None:
-    """Makes the symbol `name` the scalar `value`, which is in low..high."""
-    outside = xt.or_(xt.compare(value, xt.scalar(low, "i64"), direction="lt"),
-                     xt.compare(value, xt.scalar(high, "i64"), direction="gt"))
-    (checked,) = xt.if_(outside, lambda: Never(cx.where(f"'{name}' is not in {low}..{high}")), lambda: [value])
-    flags = xt.compare(xt.iota(shape=(high,), axis=0, dtype="i64"), checked, direction="lt")
-    xt.compress(flags, flags, symbol=name, axis=0, flat=False)

@@ -194,7 +194,7 @@ def results_of(graph: TorchGraph) -> tuple[Output, ...]:
 
 def _given(graph: TorchGraph) -> list[str]:
     """The inputs that a call has, in order."""
-    return [i.name for i in graph.inputs if i.kind in ("user", "size")]
+    return [i.name for i in graph.inputs if i.kind in ("user", "size", "ragged")]
 
 
 def _key(output: Output) -> Any:

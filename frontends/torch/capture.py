@@ -18,7 +18,7 @@ from xcc.diagnostics import UserError
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.dtypes import to_numpy
 from xcc.frontends.torch.flex import composed
-from xcc.frontends.torch.fx_facts import order_of_node
+from xcc.frontends.torch.fx_facts import is_ragged, order_of_node
 from xcc.frontends.torch.fx_nodes import GraphReader
 from xcc.frontends.torch.graph import Input, Output, TorchGraph
 from xcc.frontends.torch.groups import groups_of
@@ -68,7 +68,8 @@ def capture_fx(module: GraphModule, name: str = "model") -> TorchProgram:
     update of it.
     """
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
-    symbols = Symbols.of_inputs([(n.name, n.meta.get("val")) for n in placeholders], {}, plain=True)
+    named = [(n.name, n.meta.get("val")) for n in placeholders if not is_ragged(n.meta.get("val"))]
+    symbols = Symbols.of_inputs(named, {}, plain=True)
     reader = GraphReader(module, symbols)
     inputs = [reader.input(n, "size" if isinstance(n.meta.get("val"), int | torch.SymInt) else "user", strided=True)
               for n in placeholders]

@@ -36,6 +36,18 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Complex:
+    """A tensor of complex numbers: its parts, of one shape and type."""
+
+    real: Value
+    imag: Value
+
+
+Bound = Value | Number | Complex | Dim
+"""What a result is: a value, one that stands for a Python number, complex numbers, or a size."""
+
+
+@dataclass(frozen=True)
 class Context:
     """One node during import; ``cx["dim"]`` is an argument: an xt value, a dim, a number, text, None, or a tuple."""
 
@@ -172,8 +184,11 @@ class Context:
         """Where the node comes from: the op, and the user's line."""
         return place_of(self.node)
 
+    def where(self, message: str) -> str:
+        return f"{self.place}: {message}"
+
     def fail(self, message: str) -> NoReturn:
-        raise UserError(f"{self.place}: {message}")
+        raise UserError(self.where(message))
 
 
 def _python_type(value: Any) -> tuple[str, int]:

@@ -38,8 +38,11 @@ def torch_dtype(name: str) -> torch.dtype:
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    """`tensor` as a contiguous array: its own memory where that is on the host and dense, else a copy."""
+    """`tensor` as a contiguous array: its own memory where that is on the host and dense, else a copy. Complex numbers
+    have both parts in a last dim."""
     plain = tensor.detach().cpu().contiguous().resolve_conj().resolve_neg()
+    if plain.is_complex():
+        plain = torch.view_as_real(plain)
     if plain.dtype in _CODES:
         code, own = _CODES[plain.dtype]
         array: np.ndarray[Any, Any] = plain.view(code).numpy().view(own)

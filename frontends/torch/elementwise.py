@@ -150,9 +150,3 @@ def masked_fill(cx: Context) -> Value:
     """value where mask, else self."""
     x, value = cx.operands("self", "value", dtype=cx.out().dtype)
     return xt.select(cx.tensor("mask"), value, x)
-
-
-@aten("_local_scalar_dense")
-def item(cx: Context) -> Value:
-    """The one element of a tensor as a number."""
-    return convert(xt.reshape(cx.tensor("self"), shape=()), cx.out().dtype)

@@ -59,7 +59,7 @@ class FrozenCall:
         written = {o.updates for o in program.graph.outputs}
         inputs = program.graph.inputs
         self._static = [n for n in static if inputs[n].kind == "user" and inputs[n].name not in written]
-        self._rest = [n for n, i in enumerate(inputs) if i.kind in ("user", "size") and n not in self._static]
+        self._rest = [n for n, i in enumerate(inputs) if i.kind in ("user", "size", "ragged") and n not in self._static]
         self._program, self._make, self._otherwise = program, make, otherwise
         self._pick_static, self._pick_rest = picked(self._static), picked(self._rest)
         self._last: _Constants | None = None

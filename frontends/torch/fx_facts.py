@@ -11,7 +11,7 @@ from xcc.frontends.torch.layout import order_of
 from xcc.symbolic import Dim
 
 __all__ = ["CHECKS", "ORDER", "body_of", "counts", "draws", "function_name", "hint_of", "is_arithmetic", "is_check",
-           "memory_order", "only_checked", "operand", "order_of_node", "plain", "source_of"]
+           "is_ragged", "memory_order", "only_checked", "operand", "order_of_node", "plain", "source_of"]
 
 CHECKS = ("_assert_scalar", "_assert_async", "_assert_tensor_metadata", "_functional_assert_async",
           "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size", "_make_dep_token",
@@ -108,6 +108,11 @@ def memory_order(value: Any) -> tuple[int, ...]:
 def hint_of(n: int | torch.SymInt) -> int | None:
     """A size in the call that is traced; None for one that only a run can tell."""
     return n.node.hint if isinstance(n, torch.SymInt) else n
+
+
+def is_ragged(value: object) -> bool:
+    """Whether it is the name that torch gives the lengths of a nested tensor, where others have a size."""
+    return isinstance(value, torch.SymInt) and bool(value.node.is_nested_int())
 
 
 def plain(d: Dim) -> int | str:

@@ -15,6 +15,7 @@ from xcc.frontends.torch.fx_facts import (
     counts,
     draws,
     function_name,
+    is_ragged,
     only_checked,
     operand,
     order_of_node,
@@ -63,6 +64,9 @@ class GraphReader:
 
     def input(self, node: torch.fx.Node, kind: str, target: str = "", strided: bool = False) -> Input:
         """The placeholder `node`, bound; `strided`: its dims lie in memory as the traced tensor's do."""
+        if is_ragged(node.meta.get("val")):
+            self.env[node] = Ref(node.name)
+            return Input(node.name, "ragged", None)
         spec = self.spec(node.meta.get("val"))
         if isinstance(spec, SizeSpec):
             self.env[node] = Size(spec.text)
@@ -247,7 +251,7 @@ class GraphReader:
                 if d >= 0 and not counts(node.target):
                     raise UserError(f"{source_of(node)}: {node.target}: torch does not say what the size of its "
                                     "result is; sizes must be known from those of the inputs")
-                yield self.symbols.new(size.node.expr, f"{node.name}_size"), n, d
+                yield self.symbols.new(size, f"{node.name}_size" if d >= 0 else "item"), n, d
 
     def _arguments(self, node: torch.fx.Node) -> Any:
         """Every argument by its name, defaults included."""

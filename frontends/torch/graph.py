@@ -15,8 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Union
 
-__all__ = ["DType", "Input", "Node", "Output", "Ref", "SizeSpec", "Size", "Spec", "TensorSpec", "TorchGraph",
-           "Subgraph", "refs_of"]
+__all__ = ["DType", "HIGHEST", "REAL_OF", "Input", "Node", "Output", "Ref", "SizeSpec", "Size", "Spec", "TensorSpec",
+           "TorchGraph", "Subgraph", "is_complex", "refs_of"]
+
+HIGHEST = (1 << 31) - 1
+"""A larger bound of a size is none."""
+
+REAL_OF = {"complex32": "f16", "complex64": "f32", "complex128": "f64"}
+"""The element type of the parts of torch's complex types."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class Node:
 @dataclass(frozen=True)
 class Input:
     """`kind`: user (an argument of a call), parameter, buffer, constant (the weight `target`), size (a Python int),
-    seed (an i64 that random numbers depend on).
+    seed (an i64 that random numbers depend on), ragged (a name for lengths, which no node reads).
 
     A buffer that the program writes is `mutated`. `order`: how its dims lie in memory, outermost first; () in their
     order.
@@ -133,6 +139,11 @@ class TorchGraph:
     subgraphs: tuple[tuple[str, TorchGraph], ...] = field(default=())
     mesh: str = ""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def specs(self) -> dict[Ref, Spec]:
+        """What torch says of each value."""
+        return {Ref(i.name): i.spec for i in self.inputs} \
+            | {Ref(n.name, i): spec for n in self.nodes for i, spec in enumerate(n.results)}
 
     def with_bodies(self) -> Iterator[TorchGraph]:
         """The graph, and the bodies of its higher-order ops."""
@@ -182,6 +193,11 @@ def value_text(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(value_text, value))}]"
     return repr(value)
+
+
+def is_complex(spec: Spec) -> bool:
+    """Whether it is a tensor of complex numbers."""
+    return isinstance(spec, TensorSpec) and spec.dtype in REAL_OF
 
 
 def refs_of(value: Any) -> Iterator[Ref]:

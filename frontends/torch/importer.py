@@ -22,8 +22,21 @@ from xcc.dialects.xt.collective import MESH, mesh_attribute
 from xcc.dialects.xt.types import TensorType
 from xcc.frontends.shared.helpers import full
 from xcc.frontends.torch import registry
-from xcc.frontends.torch.context import Context, Number, place_of, resolve, spec_type
-from xcc.frontends.torch.graph import Input, Node, Output, Ref, SizeSpec, Spec, TensorSpec, TorchGraph, refs_of
+from xcc.frontends.torch.complex import from_pairs
+from xcc.frontends.torch.context import Bound, Complex, Context, Number, place_of, resolve, spec_type
+from xcc.frontends.torch.graph import (
+    HIGHEST,
+    Input,
+    Node,
+    Output,
+    Ref,
+    SizeSpec,
+    Spec,
+    TensorSpec,
+    TorchGraph,
+    is_complex,
+    refs_of,
+)
 from xcc.frontends.torch.layout import inverse
 from xcc.frontends.torch.program import TorchProgram, captured
 from xcc.runtime.mesh import Mesh
@@ -31,10 +44,6 @@ from xcc.symbolic import Dim
 from xcc.weights import WeightStore
 
 DimOption = int | tuple[int, int]
-HIGHEST = (1 << 31) - 1
-Bound = Value | Number | Dim
-"""What a result is: a value, one that stands for a Python number, or a size."""
-
 
 def load(model: Any, dims: Mapping[str, DimOption] | None = None,
          fix: Mapping[str, Any] | None = None) -> tuple[Module, WeightStore]:
@@ -66,8 +75,7 @@ class GraphImporter:
         self._read = {r for g in self.graph.with_bodies()
                       for value in (*(a for n in g.nodes for _, a in n.args), *(o.value for o in g.outputs))
                       for r in refs_of(value)}
-        self._specs = {Ref(i.name): i.spec for i in self.graph.inputs} \
-            | {Ref(n.name, i): spec for n in self.graph.nodes for i, spec in enumerate(n.results)}
+        self._specs = self.graph.specs()
         self.draws = 0      # of random numbers, until now
         self._stored: dict[int, str] = {}       # id of an array -> its name in the store
 
@@ -101,8 +109,7 @@ class GraphImporter:
         """The type that torch gives a result."""
         spec = node.results[result]
         if isinstance(spec, SizeSpec):
-            raise UserError(f"{place_of(node)}: a whole number that is read from a tensor may be no size or index: "
-                            "index with the tensor (x[i], index_select), or make the number an argument of the model")
+            raise CompilerBug(f"{place_of(node)}: result {result} is a size, no tensor")
         if not isinstance(spec, TensorSpec):
             raise CompilerBug(f"{place_of(node)}: result {result} is no tensor")
         try:
@@ -117,7 +124,7 @@ class GraphImporter:
     def seed(self) -> Value:
         """The program's input that random numbers depend on."""
         seed = next(self.env[Ref(i.name)] for i in self.graph.inputs if i.kind == "seed")
-        assert not isinstance(seed, Number | int | symbolic.Expr)
+        assert not isinstance(seed, Number | Complex | int | symbolic.Expr)
         return seed
 
     def next_offset(self) -> int:
@@ -144,9 +151,11 @@ class GraphImporter:
 
     def _check_supported(self, graph: TorchGraph) -> None:
         missing: dict[str, str] = {}
-        for node in (n for g in graph.with_bodies() for n in g.nodes):
-            if registry.lookup(node.op) is None:
-                missing.setdefault(node.op, node.source)
+        for own in graph.with_bodies():
+            specs = own.specs()
+            for op, n in ((registry.converter_name(n, specs), n) for n in own.nodes):
+                if registry.lookup(op) is None:
+                    missing.setdefault(n.op if op == n.op else f"{n.op} of complex numbers", n.source)
         if missing:
             listed = "; ".join(f"{op}" + (f" ({source})" if source else "") for op, source in missing.items())
             raise UserError(f"no converter for {listed}: compile the model with torch.compile(backend='xcc'), which "
@@ -166,9 +175,10 @@ class GraphImporter:
         except KeyError:
             raise _no_type(f"input '{i.name}'", i.spec) from None
 
-    def _weight(self, i: Input) -> Value:
+    def _weight(self, i: Input) -> Value | Complex:
         array = self.program.weights[i.target]
-        return xt.weight(self._stored_name(i), tuple(array.shape), array.dtype)
+        value = xt.weight(self._stored_name(i), tuple(array.shape), array.dtype)
+        return from_pairs(value) if is_complex(i.spec) else value
 
     def _stored_name(self, i: Input) -> str:
         """The name of the input's array in the store, which holds it once."""
@@ -181,6 +191,8 @@ class GraphImporter:
         resolved = resolve(output.value, self.env, self.dim)
         if isinstance(resolved, Number):
             return resolved.value
+        if isinstance(resolved, Complex):
+            raise UserError(f"result '{output.name}' has complex numbers: return torch.view_as_real of it")
         if isinstance(resolved, int) and not isinstance(resolved, bool):
             return xt.scalar(resolved, "i64")
         if isinstance(resolved, symbolic.Expr):
@@ -190,7 +202,7 @@ class GraphImporter:
         return xt.transpose(resolved, perm=output.order) if output.order else resolved
 
     def _node(self, node: Node) -> None:
-        converter = registry.lookup(node.op)
+        converter = registry.lookup(registry.converter_name(node, self._specs))
         assert converter is not None
         arguments = {name: resolve(value, self.env, self.dim) for name, value in node.args}
         with _location(node):
@@ -213,9 +225,9 @@ class GraphImporter:
         """Results without elements, whatever the op."""
         return [full(t.shape, 0, t.dtype) for t in (self.type_of(node, n) for n in range(len(node.results)))]
 
-    def _bind(self, node: Node, n: int, value: Value | Dim) -> None:
+    def _bind(self, node: Node, n: int, value: Value | Complex | Dim) -> None:
         spec = node.results[n] if n < len(node.results) else None
-        if isinstance(spec, TensorSpec):
+        if isinstance(spec, TensorSpec) and not isinstance(value, Complex):
             assert not isinstance(value, int | symbolic.Expr)
             made = TensorType.of(value)
             if made.dtype != spec.dtype or made.rank != len(spec.shape):
@@ -267,7 +279,7 @@ class GraphImporter:
 
 def _is_empty(node: Node) -> bool:
     """Whether all that the node gives is known to have no elements."""
-    return bool(node.results) and not node.new \
+    return bool(node.results) and not node.new and not any(map(is_complex, node.results)) \
         and all(isinstance(spec, TensorSpec) and 0 in spec.shape for spec in node.results)
 
 

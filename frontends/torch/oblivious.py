@@ -6,9 +6,9 @@ torch's own code guards there against sizes that compiled code takes, too; each 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache, lru_cache
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, FrameType
 from typing import Any, cast
 
 import sympy
@@ -25,6 +25,7 @@ from torch.fx.experimental import _config as sizes
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils import _pytree
 from torch.utils._sympy.functions import Max, Min
 
 from xcc.frontends.torch.branches import merge_branches_of_nothing
@@ -58,11 +59,15 @@ class _Tracing:
         self.__dict__ |= vars(callback)     # the backend, which belongs to the key of what is compiled
         self._callback = callback
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, frame: FrameType, *args: Any, **kwargs: Any) -> Any:
         recurrent = torch._dynamo.config.patch(allow_rnn=True)      # Dynamo leaves these layers to Python else
         alike = sizes.patch(backed_size_oblivious=True, use_duck_shape=False)       # type: ignore[attr-defined]
-        with recurrent, whole_layers(), alike:
-            return self._callback(*args, **kwargs)
+        with recurrent, whole_layers(), nullcontext() if _is_given_nested(frame) else alike:
+            return self._callback(frame, *args, **kwargs)
+
+
+def _is_given_nested(frame: FrameType) -> bool:     # of whose sizes torch's guards know nothing in such traces
+    return any(isinstance(v, torch.Tensor) and v.is_nested for v in _pytree.tree_leaves(dict(frame.f_locals)))
 
 
 @cache

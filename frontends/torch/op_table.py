@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,6 +10,7 @@ import torch
 
 from xcc.frontends.shared.built_ops import ops_of
 from xcc.frontends.torch import keep, registry
+from xcc.frontends.torch.complex import LINEAR
 
 HEADER = """# ATen ops
 
@@ -59,6 +60,15 @@ ops, but for `while_loop`, whose gradient is torch's.
 |---|---|
 """
 
+COMPLEX = """
+## Complex numbers
+
+Ops on complex tensors that are compiled, a real tensor for each part; others run in torch. Done to both parts: {}.
+
+| op | xt ops |
+|---|---|
+"""
+
 VISION = """
 ## torchvision
 
@@ -90,14 +100,17 @@ def table() -> str:
     """The whole document."""
     lines = ["| op | | overloads | xt ops |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |".replace("|  |", "| |") for row in rows()]
+    both = ", ".join(name.removesuffix(".default") for name in LINEAR)
     return "".join((HEADER, "\n".join(lines), "\n", COLLECTIVES, _listed("_c10d_functional"),
-                    CONTROL, _listed("higher_order"), VISION, _listed("torchvision")))
+                    CONTROL, _listed("higher_order"), COMPLEX.format(both), _listed("complex", LINEAR),
+                    VISION, _listed("torchvision")))
 
 
-def _listed(namespace: str) -> str:
-    """A line for each op of `namespace`."""
+def _listed(namespace: str, known: Sequence[str] = ()) -> str:
+    """A line for each op of `namespace` that is none of the `known` ones."""
     found = {full.removesuffix(".default"): ", ".join(sorted(ops_of(converter))) or "no op is needed"
-             for full, converter in sorted(registry.table().items()) if full.startswith(namespace)}
+             for full, converter in sorted(registry.table().items()) if full.startswith(namespace)
+             and full.removeprefix(f"{namespace}.aten.") not in known}
     return "".join(f"| {op} | {built} |\n" for op, built in found.items())
 
 

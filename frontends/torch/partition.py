@@ -16,8 +16,9 @@ from torch.utils import _pytree
 
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.dtypes import NAMES
-from xcc.frontends.torch.fx_facts import CHECKS, body_of, function_name, source_of
+from xcc.frontends.torch.fx_facts import CHECKS, body_of, function_name, operand, source_of
 from xcc.frontends.torch.groups import is_collective, is_compiled, is_wait, known_groups
+from xcc.frontends.torch.pairs import IN_TORCH, meet_in_pairs
 from xcc.frontends.torch.repeated import draw_of
 from xcc.targets.base import get_target, target_names
 from xcc.targets.hints import called
@@ -60,12 +61,13 @@ def partitioned(module: torch.fx.GraphModule, together: bool = True) -> tuple[An
     never are.
     """
     compiled = _Supported(together and known_groups(module.graph) is not None)
+    meet_in_pairs(module, compiled)
     left = [n for n in module.graph.nodes if n.op == "call_function" and not compiled(n) and not _is_write(n)]
     if not left:
         return None, []
     missing: dict[str, None] = {}
     for node in left:
-        if not is_collective(node) or together and not is_wait(node):
+        if not node.meta.get(IN_TORCH) and (not is_collective(node) or together and not is_wait(node)):
             strange = "".join((*(f" of {name}" for name in sorted(_strange(node))),
                                *(f" with {n.target}" for n in _missing_inside(node))))
             missing.setdefault(f"{source_of(node)}: {node.target}{strange}".removeprefix(": "))
@@ -124,7 +126,7 @@ class _Supported(OperatorSupportBase):
         return node.op == "call_function" and self(node)
 
     def __call__(self, node: torch.fx.Node) -> bool:
-        if is_collective(node) and not (self.together and is_compiled(node)):
+        if node.meta.get(IN_TORCH) or is_collective(node) and not (self.together and is_compiled(node)):
             return False
         return _supported(node)
 
@@ -135,11 +137,27 @@ def _is_write(node: torch.fx.Node) -> bool:
 
 
 def _strange(node: torch.fx.Node) -> set[str]:
-    """What xcc has not of the tensors that the node takes and gives: element types (complex), layouts (sparse)."""
+    """What xcc has not of the tensors that the node takes and gives: element types (complex, of most ops), layouts
+    (sparse)."""
+    if node.target is operator.getitem:
+        return _strange(operand(node))
+    if _is_size(node):
+        return set()
+    complex_too = _of_complex(node) in supported_ops()
+    return {str(what).removeprefix("torch.") for t in _tensors(node)
+            for what, known in ((t.dtype, t.dtype in NAMES or t.is_complex() and complex_too),
+                                (t.layout, t.layout == torch.strided)) if not known}
+
+
+def _tensors(node: torch.fx.Node) -> list[torch.Tensor]:
+    """What the node takes and gives."""
     values = [n.meta.get("val") for n in (node, *node.all_input_nodes)]
-    tensors = [t for t in _pytree.tree_leaves(values) if isinstance(t, torch.Tensor)]
-    return {str(what).removeprefix("torch.") for t in tensors
-            for what, known in ((t.dtype, t.dtype in NAMES), (t.layout, t.layout == torch.strided)) if not known}
+    return [t for t in _pytree.tree_leaves(values) if isinstance(t, torch.Tensor)]
+
+
+def _of_complex(node: torch.fx.Node) -> str:
+    """The name of the op's converter for complex numbers."""
+    return f"complex.{node.target}"
 
 
 def _supported(node: torch.fx.Node) -> bool:
@@ -149,7 +167,7 @@ def _supported(node: torch.fx.Node) -> bool:
     if draw is not None:
         return str(draw.op) in supported_ops()
     if isinstance(node.target, torch._ops.OpOverload):
-        name = str(node.target)
+        name = _of_complex(node) if any(t.is_complex() for t in _tensors(node)) else str(node.target)
         return name in supported_ops() or name.split(".")[1] in CHECKS or _is_size(node)
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return function_name(node.target) in supported_ops() and not _missing_inside(node)

@@ -7,24 +7,26 @@ imported at the first look-up.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
+from xcc.frontends.torch.graph import Node, Ref, Spec, is_complex, refs_of
+
 if TYPE_CHECKING:
     from xcc._mlir import Value
-    from xcc.frontends.torch.context import Context
+    from xcc.frontends.torch.context import Complex, Context
     from xcc.symbolic import Dim
 
-Converter = Callable[["Context"], "Value | Sequence[Value | Dim | None] | None"]
+Converter = Callable[["Context"], "Value | Complex | Dim | Sequence[Value | Complex | Dim | None] | None"]
 """Gives a node's result or results, None for those that nothing reads."""
 C = TypeVar("C", bound=Converter)
 
-FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "collective", "control", "conv",
-            "conv_backward", "distance", "draw_state", "elementwise", "embedding", "experts", "fractional",
-            "grid_backward", "indexing", "loss", "margin", "matmul", "norm", "padding", "pooling", "pooling_backward",
-            "random", "recurrent", "recurrent_backward", "reduce", "resize", "sampling_backward", "scalars", "scatter",
-            "shape", "sorting", "special", "vision")
+FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "collective", "complex",
+            "control", "conv", "conv_backward", "distance", "draw_state", "elementwise", "embedding", "experts",
+            "fractional", "grid_backward", "indexing", "loss", "margin", "matmul", "norm", "padding", "pooling",
+            "pooling_backward", "random", "recurrent", "recurrent_backward", "reduce", "resize", "sampling_backward",
+            "scalars", "scatter", "shape", "sorting", "special", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}
 
@@ -53,6 +55,12 @@ def lookup(op: str) -> Converter | None:
     """The converter of ``aten.add.Tensor``, None where there is none."""
     _load()
     return _CONVERTERS.get(op)
+
+
+def converter_name(node: Node, specs: Mapping[Ref, Spec]) -> str:
+    """The name of the node's converter: its op's; of a node that takes or gives complex numbers one of its own."""
+    given = (specs.get(r) for _, value in node.args for r in refs_of(value))
+    return f"complex.{node.op}" if any(map(is_complex, (*node.results, *given))) else node.op
 
 
 def table() -> dict[str, Converter]:

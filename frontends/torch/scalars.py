@@ -1,17 +1,21 @@
-"""Python's own arithmetic of numbers that a program makes of its sizes: xt values of rank 0."""
+"""Numbers that a program reads of tensors, and Python's own arithmetic of those and of sizes: xt values of rank 0."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.frontends.shared.counted import count_up_to
 from xcc.frontends.shared.helpers import convert, element
 from xcc.frontends.torch.arithmetic import floor_divide
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.elementwise import truth
+from xcc.frontends.torch.graph import HIGHEST
 from xcc.frontends.torch.promotion import promote
 from xcc.frontends.torch.registry import aten
+from xcc.symbolic import Dim
 
 _ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "mod": "mod",
                "max": "maximum", "min": "minimum"}
@@ -85,3 +89,18 @@ def to_float(cx: Context) -> Value:
 @aten("floordiv", namespace="scalar")
 def quotient(cx: Context) -> Value:
     return floor_divide(*_pair(cx))
+
+
+@aten("_local_scalar_dense")
+def item(cx: Context) -> Value | Dim:
+    """The one element of a tensor as a number; a whole one is a size, which is counted up to its limit."""
+    x = xt.reshape(cx.tensor("self"), shape=())
+    if not cx.node.new:
+        return convert(x, cx.out().dtype)
+    (name, _, _), = cx.node.new
+    low, high = cx.graph.bounds.get(name, (0, HIGHEST))
+    if high == HIGHEST:
+        cx.fail(f"'{name}', a whole number that is read from a tensor, is a size or an index: say how large it may be "
+                f"by dims={{'{name}': (0, 100)}} (--dim {name}=0..100), or by torch._check(n <= 100) in the model")
+    count_up_to(convert(x, "i64"), name, low, high, cx.where)
+    return symbolic.sym(name)

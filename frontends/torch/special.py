@@ -182,7 +182,12 @@ for _name, _function in _FUNCTIONS.items():
 @aten("hypot")
 def hypot(cx: Context) -> Value:
     """sqrt(self^2 + other^2) without an overflow between."""
-    x, y = (xt.abs(v) for v in cx.operands("self", "other", dtype=cx.out().dtype))
+    return length(*cx.operands("self", "other", dtype=cx.out().dtype))
+
+
+def length(x: Value, y: Value) -> Value:
+    """sqrt(x^2 + y^2)"""
+    x, y = xt.abs(x), xt.abs(y)
     large, small = xt.maximum(x, y), xt.minimum(x, y)
     ratio = xt.select(_where(large, "eq", 0), large, xt.div(small, large))
     out = xt.mul(large, xt.sqrt(xt.add(xt.mul(ratio, ratio), scalar(1, x))))

@@ -13,12 +13,11 @@ from torch.utils._sympy.functions import Max, Min
 
 from xcc import symbolic
 from xcc.frontends.torch import compat
+from xcc.frontends.torch.graph import HIGHEST
 from xcc.frontends.torch.sizes import dim_of
 from xcc.symbolic import Dim
 
 __all__ = ["Symbols"]
-
-HIGHEST = (1 << 31) - 1     # a larger bound is none
 
 
 class Symbols:
@@ -69,11 +68,12 @@ class Symbols:
             self._made[expr] = 1 if self._guarded and _is_one(value.node) else dim_of(expr, self.known)
         return self._made[expr]
 
-    def new(self, expr: sympy.Expr, hint: str) -> str:
+    def new(self, size: torch.SymInt, hint: str) -> str:
         """The name of a size that only a run can tell."""
         name = _unused(hint, self.limits)
+        expr = size.node.expr
         self.define(expr, symbolic.sym(name))
-        self.limits[name] = (0, None)
+        self.limits[name] = _limits(compat.var_ranges(size.node.shape_env).get(expr), 0)
         return name
 
     def define(self, expr: sympy.Expr, dim: Dim) -> None:

@@ -49,10 +49,14 @@ def without_views(module: torch.fx.GraphModule) -> tuple[Any, list[int], Finish 
 
 
 def base_of(node: torch.fx.Node) -> torch.fx.Node:
-    """What the value of `node` is a view of: itself, where it is none."""
+    """What the value of `node` is a view of: itself, where it is none. A view of complex numbers that are computed is
+    none: no result has them."""
+    base = node
     while node.op == "call_function" and _is_view(node):
         node = operand(node)
-    return node
+        if not (isinstance(node.meta.get("val"), torch.Tensor) and node.meta["val"].is_complex()):
+            base = node
+    return base
 
 
 def _is_view(node: torch.fx.Node) -> bool:

@@ -274,3 +274,16 @@ def test_products_of_bytes_and_bits_of_other_types() -> None:
         compiled = xcc.torch.compile(f, strict=True)
         torch.testing.assert_close(compiled(*given), f(*given), rtol=1e-2, atol=1e-2)
     assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_complex_numbers_between_parts() -> None:
+    """Given, kept for the gradient, and returned: torch has but views of them."""
+    def turned(x: Any, factors: Any) -> Any:
+        return torch.view_as_complex(x.unflatten(-1, (-1, 2))) * factors * 2j
+
+    compiled = xcc.torch.compile(turned, strict=True)
+    for n in (3, 5):
+        given = [torch.randn(n, 8, requires_grad=True), torch.randn(4, dtype=torch.complex64).conj()]
+        made, want = compiled(*given), turned(*given)
+        torch.testing.assert_close(made, want)
+        torch.testing.assert_close(*(torch.autograd.grad(r.abs().sum(), given[0]) for r in (made, want)))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch_decode
+from torch._dynamo.utils import counters
 
 from xcc.compiler import compile_model
 from xcc.context import parse_module
@@ -21,10 +22,16 @@ pytestmark = pytest.mark.usefixtures("fresh_torch")
 STRICT = {"strict": True}
 
 
-@pytest.mark.parametrize("name", ["qwen3", "mixtral"])
-def test_generate_with_a_static_cache(name: str) -> None:
-    """Groups of heads; experts, whose rows are sorted."""
-    assert torch_decode.generated(name, tokens=8, layers=1)
+def test_generate_with_a_static_cache() -> None:
+    """With experts, whose rows are sorted."""
+    assert torch_decode.generated("mixtral", tokens=8, layers=1)
+
+
+def test_generate_draws_and_searches() -> None:
+    """With groups of heads: draws and beams compile nothing anew, nor do other numbers of rows."""
+    draws = {"do_sample": True, "top_k": 20, "top_p": 0.9, "temperature": 0.7, "repetition_penalty": 1.3}
+    assert torch_decode.generated("qwen3", 6, 1, [draws, {"num_beams": 3}])
+    assert counters["stats"]["unique_graphs"] == 2
 
 
 def test_an_exported_step_has_the_cache_as_state() -> None:

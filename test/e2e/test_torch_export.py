@@ -56,3 +56,27 @@ def test_what_is_no_exported_program_is_said(tmp_path: Path) -> None:
         xcc.compile(tmp_path / "bad.pt2")
     with pytest.raises(xcc.UserError, match="no dimension 'n'; there are 'batch'"):
         xcc.compile(perceptron()[1], dims={"n": 4})
+
+
+class Counting(torch.nn.Module):
+    """A length that values tell, of a range and as a number; and where a window begins, which checks bound."""
+
+    def forward(self, lengths: Any, x: Any, at: Any) -> Any:
+        longest, start = lengths.max().item(), at.item()
+        torch._check(start >= 0)
+        torch._check(start + 2 <= x.shape[0])
+        return torch.arange(longest) < lengths[:, None], x[start:start + 2] * longest
+
+
+def test_sizes_that_are_read_from_tensors() -> None:
+    x, lengths, at = torch.randn(4, 3), torch.tensor([3, 5]), torch.tensor(1)
+    program = torch.export.export(Counting(), (lengths, x, at))
+    compiled = xcc.compile(program, dims={"item": (0, 20)})
+    for first, start in ((3, 0), (0, 2), (20, 1)):
+        given = torch.tensor([first, first // 2]), x, torch.tensor(start)
+        for got, want in zip(compiled(*given), Counting()(*given), strict=True):
+            np.testing.assert_allclose(got, want.numpy())
+    with pytest.raises(xcc.UserError, match="'item' is not in 0..20"):
+        compiled(torch.tensor([21, 3]), x, at)
+    with pytest.raises(xcc.UserError, match="'item_1' is not in 0..2"):
+        compiled(lengths, x, torch.tensor(3))

@@ -1,4 +1,5 @@
-"""What exported programs are given, return and hold: nested values, tied weights, constants, buffers of all kinds."""
+"""What exported programs are given, return and hold: nested values, tied weights, constants, buffers of all kinds; and
+nested tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-import xcc
+import xcc.torch
 from xcc.frontends.torch.program import captured
 
 
@@ -85,3 +86,19 @@ def test_what_a_model_holds(tmp_path: Path) -> None:
     assert list(model.state) == ["count"] and model.state["count"] == 2
     model.reset()
     assert model.state["count"] == 0
+
+
+def test_nested_tensors(fresh_torch: None) -> None:
+    """Other lengths, and other numbers of them, are no other graph; forward and backward."""
+    def f(x: Any, w: Any) -> Any:
+        return torch.nn.functional.silu(x @ w) + x
+
+    compiled = xcc.torch.compile(f, strict=True)
+    for lengths in ((3, 5), (2, 6, 4), (1, 1)):
+        rows = [torch.randn(n, 4) for n in lengths]
+        x = torch.nested.nested_tensor(rows, layout=torch.jagged, requires_grad=True)
+        w = torch.randn(4, 4)
+        made, want = (g(x, w).values() for g in (compiled, f))
+        torch.testing.assert_close(made, want, rtol=1e-4, atol=1e-5)
+        slopes = [torch.autograd.grad(r.sin().sum(), x)[0].values() for r in (made, want)]
+        torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-5)

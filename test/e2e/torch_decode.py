@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 from exported.exporting import declare_compiled_ops
 
-import xcc
+import xcc.torch
 from xcc.runtime.program import Launch
 
 VOCABULARY = 96
@@ -53,17 +54,26 @@ def prompt() -> Any:
     return torch.randint(2, VOCABULARY, (2, 7), generator=torch.Generator().manual_seed(1))
 
 
-def generated(name: str, tokens: int, layers: int = 2) -> bool:
-    """Whether ``generate`` gives the tokens that eager gives, with ``forward`` compiled, all of it by xcc."""
+def generated(name: str, tokens: int, layers: int = 2, others: Sequence[dict[str, Any]] = ()) -> bool:
+    """Whether ``generate`` gives the tokens that eager gives, with ``forward`` compiled, all of it by xcc: greedy ones,
+    and those of `others`, arguments of further calls, which are of any size then."""
     from xcc.frontends.torch.backend import backend
 
     model = model_of(name, layers)
-    given: dict[str, Any] = {"cache_implementation": "static", "do_sample": False, "max_new_tokens": tokens}
+    options = {"strict": True}
+    ways = [{"cache_implementation": "static", "do_sample": False, "max_new_tokens": tokens, **way}
+            for way in ({}, *others)]
+
+    def made() -> list[Any]:
+        torch.manual_seed(3)
+        return [model.generate(prompt(), **way) for way in ways]
+
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wanted = model.generate(prompt(), **given)
-        model.forward = torch.compile(model.forward, backend=backend, options={"strict": True})
-        return bool(torch.equal(model.generate(prompt(), **given), wanted))
+        wanted = made()
+        model.forward = xcc.torch.compile(model.forward, **options) if others else \
+            torch.compile(model.forward, backend=backend, options=options)
+        return all(map(torch.equal, made(), wanted))
 
 
 def program_of(name: str, layers: int = 2, length: int = 256) -> Any:

@@ -83,3 +83,18 @@ def draws(x: Any) -> Any:
 # CHECK: %[[SECOND:.*]] = "xt.constant"() {value = dense<1> : tensor<i64>}
 # CHECK: "xt.random_uniform"(%[[SEED]], %[[SECOND]])
 traced(draws, torch.randn(3))
+
+
+def turned(x: Any, angle: Any) -> Any:
+    """Complex numbers are a tensor for each part."""
+    return torch.view_as_real(torch.view_as_complex(x) * torch.polar(torch.ones_like(angle), angle))
+
+
+# CHECK-LABEL: === turned
+# CHECK: mul = aten.mul.Tensor(self=%view_as_complex, other=%polar): complex64[s0]
+# CHECK: "xt.slice"(%[[X:.*]]) {limits = ["s0", 1]
+# CHECK: "xt.slice"(%[[X]]) {limits = ["s0", 2]
+# CHECK: "xt.sub"
+# CHECK: "xt.add"
+# CHECK: "xtv.concatenate"{{.*}} {axis = 1 : i64} : {{.*}} -> tensor<?x2xf32, ["s0", 2]>
+traced(turned, torch.randn(3, 2), torch.randn(3))

@@ -1,0 +1,53 @@
+"""Complex numbers between real tensors: each op that has a converter, and its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch_programs import check, check_traced, gradients
+
+Pairs = Any     # complex64[3, 4]
+CASES: dict[str, Callable[[Pairs, Pairs, Any], Any]] = {
+    "products": lambda a, b, r: (a * b, r * a, a * 2, (1 + 2j) * b, a.conj() * (b * r[0])),
+    "quotients": lambda a, b, r: (a / b, r / b, a / 3, b / r[0], a / a.abs()),
+    "sums": lambda a, b, r: (a + b, a - r, torch.sub(a, b, alpha=2), a + 1j, -a, a.sum(0), b.mean(-1, keepdim=True)),
+    "shapes": lambda a, b, r: (a.t()[1:], a[:, None].expand(3, 2, 4), a.reshape(2, 6), b[2].squeeze(), b.flip(1)),
+    "parts": lambda a, b, r: (*a.split(2, 1), *a.unbind(0), a[torch.tensor([2, 0])],
+                              a.index_select(1, torch.tensor([1, 1]))),
+    "joined": lambda a, b, r: (torch.cat([a, b]), torch.stack([b, a], 1), b.repeat(2, 1), a.roll(1, 0)),
+    "made": lambda a, b, r: (torch.polar(r, r[0]), torch.complex(r, r[0]), torch.where(r > 0, a, 0),
+                             torch.zeros_like(a), torch.full_like(a, 2 + 1j)),
+    "types": lambda a, b, r: (a.to(torch.complex128) * b, r.to(torch.complex64), a.clone())}
+
+
+def of_real(f: Callable[[Pairs, Pairs, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+    """`f` of numbers whose parts are a last dim, and its results so."""
+    return lambda a, b, r: [torch.view_as_real(t.resolve_conj())
+                            for t in f(torch.view_as_complex(a), torch.view_as_complex(b), r)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_ops_and_gradients(case: str) -> None:
+    torch.manual_seed(0)
+    f, given = of_real(CASES[case]), (torch.randn(3, 4, 2), torch.randn(3, 4, 2), torch.randn(3, 4))
+    check_traced(f, *given, sizes="fake")
+    check_traced(gradients(lambda *x: (f(*x), x[0].sum() * x[1].sum() * x[2].sum())), *given, sizes="fake")
+
+
+class Rotary(torch.nn.Module):
+    """Pairs of features turned by complex factors of a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("factors", torch.polar(torch.ones(9, 4), torch.randn(9, 4)))
+
+    def forward(self, x: Any) -> Any:
+        pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+        return torch.view_as_real(pairs * self.factors[:x.shape[0]]).flatten(-2)
+
+
+def test_a_buffer_of_complex_numbers() -> None:
+    check(Rotary(), (torch.randn(5, 8),), (torch.randn(9, 8),), dynamic_shapes=({0: torch.export.Dim("n", max=9)},))
