@@ -2,8 +2,8 @@
 
 An entry is one file: a JSON line with the launches and a checksum, then the code. Files are written under another
 name and renamed, so that readers never see half of one. Kernels and the artifacts of :mod:`xcc.cache.model_cache`
-together are kept under a size by removing what was unused longest. ``XCC_CACHE_DIR`` names the folder,
-``XCC_CACHE_BYTES`` its size (default 4 GiB).
+together are kept under a size by removing what was unused longest; a file counts what is stored, so that the folder is
+walked only when that may be too much. ``XCC_CACHE_DIR`` names the folder, ``XCC_CACHE_BYTES`` its size (default 4 GiB).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import time
+from array import array
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from xcc.targets.base import KernelBinary, KernelLaunch
 if TYPE_CHECKING:
     from xcc.process.worker import KernelJob
 
-__all__ = ["compiler_version", "folder", "key_of", "limit", "load", "store", "trim"]
+__all__ = ["compiler_version", "count", "folder", "keep_limit", "key_of", "limit", "load", "store", "trim"]
 
 DEFAULT_BYTES = 4 << 30
 KINDS = ("kernels", "models")
@@ -107,6 +108,7 @@ def store(key: str, kernel: KernelBinary) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(json.dumps(data).encode() + b"\n" + kernel.blob + kernel.portable)
+        count(temporary.stat().st_size)
         os.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):
@@ -119,6 +121,28 @@ def limit() -> int:
     if not text.isdecimal():
         raise UserError(f"XCC_CACHE_BYTES is '{text}', which is no number of bytes")
     return int(text)
+
+
+def count(size: int) -> None:
+    """Adds `size` bytes to what is counted of the folder: a file of 64-bit numbers, to which each process appends and
+    of which :func:`trim` leaves one."""
+    with contextlib.suppress(OSError):
+        file = os.open(_counted(), os.O_WRONLY | os.O_APPEND)       # none: nothing was counted yet
+        try:
+            os.write(file, array("q", [size]).tobytes())
+        finally:
+            os.close(file)
+
+
+def keep_limit() -> None:
+    """Trims the folder to 7/8 of its limit when more than the limit is counted, or nothing was counted yet."""
+    most = limit()
+    try:
+        total = sum(array("q", _counted().read_bytes()))
+    except (OSError, ValueError):       # none, or damaged
+        total = -1
+    if not 0 <= total <= most:
+        trim(most - most // 8)
 
 
 def trim(most: int | None = None) -> None:
@@ -142,6 +166,14 @@ def trim(most: int | None = None) -> None:
             break
         path.unlink(missing_ok=True)
         total -= size
+    temporary = _counted().with_suffix(f".{os.getpid()}.tmp")
+    with contextlib.suppress(OSError):
+        temporary.write_bytes(array("q", [total]).tobytes())
+        os.replace(temporary, _counted())
+
+
+def _counted() -> Path:
+    return folder() / "bytes"
 
 
 def _path(key: str) -> Path:

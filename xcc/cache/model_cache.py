@@ -140,7 +140,8 @@ class Ticket:
             facts = facts | {"size": size, "crc": crc}
             _write(path.with_suffix(".json"), facts)
             _write(_path(self.key, ".list"), names)
-            cache.trim()
+            cache.count(size)
+            cache.keep_limit()
             return Found(path, facts)
         except (OSError, ValueError):
             return None

@@ -63,7 +63,7 @@ def compile_all(jobs: Sequence[KernelJob], progress: Callable[[int, int], None] 
     elif missing:
         _in_parallel(missing, work, stopped, interrupted)
     if any(key for _, _, key in missing):
-        cache.trim()
+        cache.keep_limit()
     return [results[i] for i in range(len(jobs))]
 
 

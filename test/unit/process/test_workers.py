@@ -182,6 +182,25 @@ def test_cache_is_bounded_and_drops_the_oldest() -> None:
     assert [i for i in range(6) if cache.load(f"aa{i}")] == [3, 4, 5]
 
 
+def test_the_cache_is_walked_when_it_is_counted_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.store("aa0", binary(0))
+    size = (cache.folder() / "kernels" / "aa" / "0").stat().st_size
+    monkeypatch.setenv("XCC_CACHE_BYTES", str(8 * size))
+    cache.keep_limit()      # of an earlier version: nothing is counted
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "trim", lambda _most: pytest.fail("walked"))
+        for i in range(1, 8):
+            cache.store(f"aa{i}", binary(i))
+            cache.keep_limit()
+    for full in (b"", b"damaged"):
+        cache.store("aa8", binary(8))
+        if full:
+            (cache.folder() / "bytes").write_bytes(full)
+        cache.keep_limit()
+        assert len([i for i in range(9) if cache.load(f"aa{i}")]) == 7
+    assert (cache.folder() / "bytes").read_bytes() == (7 * size).to_bytes(8, "little")
+
+
 def test_trimming_leaves_what_another_process_writes() -> None:
     import os
 
