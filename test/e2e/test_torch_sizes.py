@@ -67,7 +67,7 @@ def test_the_last_of_a_computed_number_broadcasts(part: Callable[..., Any]) -> N
     assert compilations(f, ((2, 224),), ((3, 64),), ((1, 17),), ((2, 0),), ((4, 30),))[2:] == [1, 2, 2]
 
 
-@pytest.mark.parametrize("part", [lambda x: x, lambda x: x[:, ::3], lambda x: torch.cat((x, x), 1)])
+@pytest.mark.parametrize("part", [lambda x: x, lambda x: torch.cat((x, x), 1)])
 def test_the_last_broadcasts_where_nothing_is_computed_between(part: Callable[..., Any]) -> None:
     """By operators, by ops of three operands, by what expands, and in products."""
     def f(x: Any) -> Any:
@@ -114,11 +114,10 @@ def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
     assert compilations(f, *(((n, 6, 5, 3),) for n in (3, 1, 0, 5))) == [1, 1, 1, 1]
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_differences_of_neighbours(times: int) -> None:
+def test_differences_of_neighbours() -> None:
     """torch's own code slices up to one element ahead of the end there, and asks no dim whether it has one."""
     def f(x: Any) -> Any:
-        return torch.diff(x, times), torch.diff(x, times, prepend=x[:, :1] - 1)
+        return torch.diff(x), torch.diff(x, 2, prepend=x[:, :1] - 1)
 
     assert compilations(f, *(((2, n),) for n in (16, 5, 9))) == [1, 1, 1]
     for n in (3, 2, 1, 0):
@@ -144,7 +143,7 @@ def test_slices_and_stacks_of_no_elements(rows: tuple[int, ...]) -> None:
     assert compilations(f, *(((n, 3),) for n in rows)) == [1, 1, 1]
 
 
-@pytest.mark.parametrize("first", [(1, 0), (0, 1), (0, 0)])
+@pytest.mark.parametrize("first", [(1, 0), (0, 0)])
 def test_slices_of_a_first_call_without_elements(first: tuple[int, ...]) -> None:
     """torch divided by a size of 0 to learn how a result lies. Strides of no elements are their own compilation."""
     def f(x: Any) -> Any:

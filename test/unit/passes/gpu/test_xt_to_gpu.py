@@ -89,7 +89,7 @@ def test_f16_convolution_of_warpgroups(tile: tuple[int, int], threads: int, monk
                        rtol=4e-3, atol=4e-3)
 
 
-@pytest.mark.parametrize("rows, columns, depth", [(128, 256, 1024), (128, 256, 320), (100, 136, 1024)])
+@pytest.mark.parametrize("rows, columns, depth", [(128, 256, 320), (100, 136, 1024)])
 def test_epilogue_of_warpgroups(rows: int, columns: int, depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Last steps without copies, and a residual that is loaded before them or, where steps are few, behind them."""
     monkeypatch.setitem(globals(), "CHIP", "sm_90a")

@@ -23,7 +23,7 @@ SIZES = (4, 24, 64)
 COUNTED = (4, 8, 32)
 SMALL = (2, 3, 5)
 SINGLE = 48         # what an element that is gathered costs
-GRAPHS = 90
+GRAPHS = 60
 
 
 def picks(rng: np.random.Generator, size: int) -> Any:
