@@ -47,6 +47,7 @@ def main() -> int:
     trained = [c.name for c in cases if c.trains and c.name in chosen]
     wanted = [*(("inference", n) for n in chosen), *(("training", n) for n in trained),
               *(("calls", count) for count in ("1", "48", "192"))]
+    args.output.mkdir(parents=True, exist_ok=True)      # now, not when a case has been measured
     path = args.output / f"torch-{machine_name(args)}.json"
     known = json.loads(path.read_text())["rows"] if path.exists() else []
     rows = {(r["what"], r["case"]): r for r in known}
