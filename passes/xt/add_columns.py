@@ -15,7 +15,7 @@ import math
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.decompose.build import widened
+from xcc.passes.xt.decompose.build import take, widened
 from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import Dim, floordiv
 
@@ -81,8 +81,4 @@ def _padded(x: Value, at: int, low: int, high: Dim) -> Value:
 
 
 def _cut(x: Value, at: int, first: Dim, end: Dim) -> Value:
-    shape = xt.shape_of(x)
-    if (first, end) == (0, shape[at]):
-        return x
-    return xt.slice(x, starts=[first if d == at else 0 for d in range(len(shape))],
-                    limits=[end if d == at else n for d, n in enumerate(shape)])
+    return x if (first, end) == (0, xt.shape_of(x)[at]) else take(x, at, first, end)

@@ -27,7 +27,6 @@ GROUP_BYTES = 4
 LEAST_ROWS = 4      # of what fills registers to so small a part dot products make as much
 LEAST_BYTES = 16    # of a row of the left operand
 _SUMS = {"bf16": "f32", "i8": "i32"}
-_DYNAMIC = -(1 << 63)
 
 
 def tile_group(r: Retiler, product: Operation) -> int:
@@ -94,7 +93,7 @@ def _view(kept: Kept, coords: Coords, sizes: Sequence[int], strides: Sequence[in
     kind = ir.MemRefType.get(sizes, kept.element, layout=ir.StridedLayoutAttr.get(dynamic, list(strides)))
     return op("memref.reinterpret_cast", [kind], [kept.memref, kept.offset(coords)],
               operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 0, 0]),
-              static_offsets=ir.DenseI64ArrayAttr.get([_DYNAMIC]),
+              static_offsets=ir.DenseI64ArrayAttr.get([dynamic]),
               static_sizes=ir.DenseI64ArrayAttr.get(list(sizes)),
               static_strides=ir.DenseI64ArrayAttr.get(list(strides)))
 
