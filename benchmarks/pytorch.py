@@ -125,6 +125,7 @@ def _work(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     warnings.simplefilter("ignore")
+    torch._dynamo.config.allow_rnn = True       # else Dynamo leaves an LSTM to Python in all of the ways
     if what == "calls":
         measured = _calls(case, args)
     else:

@@ -32,8 +32,8 @@ Work = Callable[[Unit, frozenset[int]], Iterator[Row]]
 
 
 def worked(units: Iterable[Unit], work: Work, jobs: int, end: float) -> Iterator[tuple[Unit, list[Row], bool]]:
-    """Each unit with its rows, as they are done, and whether it has all of them: at `end`, a time of time.monotonic() or
-    infinite, what is not done is left.
+    """Each unit with its rows, as they are done, and whether it has all of them: at `end`, a time of time.monotonic(),
+    what is not done is left; it may be infinite.
 
     A fork that dies fails the sample that it was at, and another one goes on with the unit.
     """
