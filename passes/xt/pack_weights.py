@@ -19,7 +19,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
 from xcc.passes.shared.packing import TILE_GROUPS, tile_groups
 from xcc.passes.xt.graph.op_graph import nominal_count
-from xcc.passes.xt.graph.rewrite import PRODUCTS, name_of, producer, rewrite
+from xcc.passes.xt.graph.rewrite import PRODUCTS, at, loop_behind, name_of, producer, rewrite
 from xcc.passes.xt.products.groups import filled, in_groups, of_groups
 from xcc.passes.xt.products.panels import FILLED, pack_columns, panel_width, static_shape
 from xcc.passes.xt.products.product_sides import (
@@ -49,8 +49,9 @@ class PackWeights(Pass):
     A computed right side lies row by row, too: one that lies along the sum (queries times keys) is transposed, by the
     transpose that makes it where there is one, or where there are enough rows to multiply it with; an input of the
     model that few blocks of rows multiply is left to the product's kernel (pack-columns). A vector multiplies what the
-    transpose reads. A computed filter is brought into panels in the same way; so are computed right sides and filters
-    of bytes and bf16, in groups, and weights of several matrices, when the model is loaded.
+    transpose reads. What is made before a loop whose steps multiply with it goes into panels there. A computed filter
+    is brought into panels in the same way; so are computed right sides and filters of bytes and bf16, in groups, and
+    weights of several matrices, when the model is loaded.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded; so are groups that leave tile registers fewer steps. So is
@@ -172,11 +173,25 @@ class _Packer:
         """A product of computed values."""
         if self.group(op) != 1:
             return self.grouped(op)
-        found = in_place(op)
+        found = self.before_loop(op) or in_place(op)
         if found is not None:
             return found
         later, turned = turned_later(op, self.chip, self.width)
         return turned if later else by_rows(op)
+
+    def before_loop(self, op: Operation) -> Value | None:
+        """A product of each step of a loop with what is made before it: panels of that are made there, too."""
+        a, (lhs, rhs), shape = xt.attrs_of(op), op.operands, static_shape(op.operands[1])
+        loop = loop_behind(rhs, op)
+        if loop is None or shape is None or len(shape) != 2 or a.rhs_batch \
+                or tuple(a.lhs_contract) != (len(xt.shape_of(lhs)) - 1,):
+            return None
+        k = a.rhs_contract[0]
+        columns, width = shape[1 - k], panel_width(shape[1 - k], self.width)
+        with at(loop):
+            panels = in_groups(rhs, (k, 1 - k), 0, (shape[k], 1), (ceildiv(columns, width), width))
+            panels = xt.reshape(panels, shape=(ceildiv(columns, width), shape[k], width))
+        return xt.packed_matmul(lhs, panels, columns=(columns,), dtype=a.dtype)
 
     def grouped(self, op: Operation) -> Value | None:
         """A product of computed values: the right one goes into panels of groups, as weights do.

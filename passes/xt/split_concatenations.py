@@ -7,7 +7,8 @@
     %y = xt.dot_general(%w, %v) : 1x2049, 2049x64 -> %y = xt.add(%a, %b)
 
 Such products take the time in which their matrix is read once. Making it of a cache and what a step of decoding adds
-reads and writes it besides. Attention that a target keeps whole has a loop for each part (form-kernels).
+reads and writes it besides. What is put together before a loop stays for the loop's products. Attention that a target
+keeps whole has a loop for each part (form-kernels).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.op_graph import element_bytes, nominal_count
-from xcc.passes.xt.graph.rewrite import dim_bounds, producer, rewrite
+from xcc.passes.xt.graph.rewrite import dim_bounds, loop_behind, producer, rewrite
 from xcc.symbolic import Dim
 
 LESS = 4        # times as many bytes as the product's result has what is no longer put together
@@ -50,7 +51,8 @@ class SplitConcatenations(Pass):
         whole = op.operands[side]
         joined, others = producer(whole, "concatenate"), _free(op, 1 - side)
         if joined is None or len(list(whole.uses)) != 1 or xt.attrs_of(joined).axis in _batch(op, side) \
-                or not all(isinstance(d, int) for d in others) or nominal_count(others, bounds) > self.rows:
+                or loop_behind(whole, op) is not None or not all(isinstance(d, int) for d in others) \
+                or nominal_count(others, bounds) > self.rows:
             return False
         moved = nominal_count(xt.shape_of(whole), bounds) * element_bytes(whole)
         made = nominal_count(xt.shape_of(op.results[0]), bounds) * element_bytes(op.results[0])

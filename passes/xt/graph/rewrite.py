@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Block, Module, Operation, Value, ir, maker
+from xcc._mlir import Block, Module, Operation, Value, ir, maker, owner_op
 from xcc.dialects.xt.op import attrs_of, build, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType
 from xcc.dim_text import quoted
@@ -82,6 +82,16 @@ def at(op: Operation) -> Iterator[None]:
     """What is built inside goes before `op`, with its location."""
     with op.location, ir.InsertionPoint(op):
         yield
+
+
+def loop_behind(value: Value, op: Operation) -> Operation | None:
+    """The outermost loop around `op` that `value` is made outside of, and so is the same in each step of; None for
+    none."""
+    found, home = None, value.owner if isinstance(value.owner, ir.Block) else owner_op(value).block
+    while op.block != home and op.parent is not None:
+        op = op.parent.operation
+        found = op if name_of(op) in ("scan", "while") else found
+    return found
 
 
 def producer(value: Value, name: str = "") -> Operation | None:

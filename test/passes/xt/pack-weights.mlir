@@ -128,3 +128,19 @@ func.func @turned_once(%x: tensor<200x64xf32>, %v: tensor<128x64xf32>) -> tensor
   %0 = "xt.dot_general"(%x, %v) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [1]} : (tensor<200x64xf32>, tensor<128x64xf32>) -> tensor<200x128xf32>
   return %0 : tensor<200x128xf32>
 }
+
+// What a loop multiplies with goes into panels before it.
+// CHECK-LABEL: func.func @steps(
+// CHECK: %[[R:.*]] = "xt.reshape"(%arg1) {shape = [2, 4, 8, 1]}
+// CHECK: %[[T:.*]] = "xt.transpose"(%[[R]]) {perm = [0, 2, 1, 3]}
+// CHECK: %[[P:.*]] = "xt.reshape"(%[[T]]) {shape = [2, 8, 4]}
+// CHECK: xtv.scan
+// CHECK: "xt.packed_matmul"(%{{.*}}, %[[P]]) {batch = 0 : i64, columns = [8]
+func.func @steps(%h: tensor<2x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x8xf32> {
+  %y = "xtv.scan"(%h) ({
+  ^bb0(%x: tensor<2x8xf32>):
+    %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [1]} : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+    "xtv.yield"(%0) : (tensor<2x8xf32>) -> ()
+  }) {axes = [], length = [9], operandSegmentSizes = array<i32: 1, 0>, out_axes = [], out_reverse = [], reverse = []} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}

@@ -52,3 +52,18 @@ func.func @others(%q: tensor<8x64xf32>, %m: tensor<8x17x64xf32>, %past: tensor<8
   %u = "xt.dot_general"(%c, %b) {dtype = f32, lhs_batch = [0], rhs_batch = [0], lhs_contract = [1], rhs_contract = [2]} : (tensor<16x64xf32>, tensor<16x4096x64xf32>) -> tensor<16x4096xf32>
   return %y, %k, %z, %u : tensor<8x4097xf32>, tensor<8x4097x64xf32>, tensor<8x17x4097xf32>, tensor<16x4096xf32>
 }
+
+// Nor what a loop's products read: it is put together once, before the loop.
+// CHECK-LABEL: @steps
+// CHECK: xtv.concatenate
+// CHECK: xtv.scan
+// CHECK-COUNT-1: xt.dot_general
+func.func @steps(%h: tensor<4x4096xf32>, %a: tensor<2048x4096xf32>) -> tensor<4x4096xf32> {
+  %w = "xtv.concatenate"(%a, %a) {axis = 0 : i64} : (tensor<2048x4096xf32>, tensor<2048x4096xf32>) -> tensor<4096x4096xf32>
+  %y = "xtv.scan"(%h) ({
+  ^bb0(%x: tensor<4x4096xf32>):
+    %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [1]} : (tensor<4x4096xf32>, tensor<4096x4096xf32>) -> tensor<4x4096xf32>
+    "xtv.yield"(%0) : (tensor<4x4096xf32>) -> ()
+  }) {axes = [], length = [9], operandSegmentSizes = array<i32: 1, 0>, out_axes = [], out_reverse = [], reverse = []} : (tensor<4x4096xf32>) -> tensor<4x4096xf32>
+  return %y : tensor<4x4096xf32>
+}

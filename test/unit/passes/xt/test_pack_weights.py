@@ -52,6 +52,24 @@ def test_numbers_stay(case):
     np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("k", [0, 1])
+def test_what_a_loop_multiplies_with_is_packed_before_it(k):
+    """Once, however it lies, and the last panel filled up."""
+    def body(x, w, _):
+        w = xt.mul(w, w)
+        return xt.scan([x], [], lambda carried, _: ([xt.dot_general(carried[0], w, lhs_contract=(1,),
+                                                                    rhs_contract=(k,))], []), length=N)[0]
+
+    module = module_of(body, xt.TensorType((3, 6), "f32"), xt.TensorType((6, 6), "f32"), xt.TensorType((N,), "f32"))
+    inputs = [data(3, 6), data(6, 6) / 3, data(4)]
+    want = reference(module, inputs)
+    PackWeights(width=4).run(module, PassContext())
+    xt.verify(module)
+    loop = str(module).index("xtv.scan")
+    assert str(module).index("xt.transpose") < loop < str(module).index("xt.packed_matmul")
+    np.testing.assert_allclose(reference(module, inputs)[0], want[0], rtol=1e-4, atol=1e-5)
+
+
 def bytes_of(kind, *shape):
     low, high = (0, 256) if kind == "ui8" else (-128, 128)
     return RNG.integers(low, high, shape).astype(np.uint8 if kind == "ui8" else np.int8)
