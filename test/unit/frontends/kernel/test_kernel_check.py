@@ -152,8 +152,8 @@ def behind_the_lock(i, y):
 
 FAULTS = (last_block, dropped_mask, row_too_far, before_the_begin, long_rows, far_index, no_initial_value, unset_counts,
           half_written, wrong_way_round, running_maximum, one_place, overlapping_blocks, unused_axis, histogram,
-          sums_in_one, atomic_and_store, before_the_lock, behind_the_lock, shift_in_place, blur_in_place, carry, aliases,
-          group_order)
+          sums_in_one, atomic_and_store, before_the_lock, behind_the_lock, shift_in_place, blur_in_place, carry,
+          aliases, group_order)
 
 
 def arguments(function: Any) -> dict[str, Any]:
