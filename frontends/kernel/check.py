@@ -9,10 +9,11 @@ exchange after it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcc import tile
 from xcc.dialects.tile.memory import inside as inside_of
@@ -24,6 +25,8 @@ from xcc.frontends.kernel.unwritten import unwritten
 __all__ = ["check"]
 
 _MANY = -1      # instances
+Flags = NDArray[np.bool_]
+Units = NDArray[np.int64]
 
 
 def check(program: tile.Program, arrays: Mapping[str, Any], grid: Sequence[int]) -> None:
@@ -47,7 +50,7 @@ class _Memory:
     reader: Any = None
     line: Any = None
     atomic: Any = None
-    released: Any = None
+    released: Flags = field(init=False)
 
     def prepare(self) -> None:
         count = (self.end - self.begin) // self.unit + 1
@@ -63,7 +66,7 @@ class _Watch(tile.Watch):
         self._places: list[str] = [""]
         self._numbers: dict[str, int] = {}
         self._pending: tuple[str, _Memory, Any] | None = None       # a read, unless an atomic's write follows
-        self._used: list[tuple[_Memory, Any]] = []      # by this instance, since its last exchange
+        self._used: list[tuple[_Memory, Units]] = []      # by this instance, since its last exchange
         self._exchanged = False                         # this instance
 
     def begin(self, program: tuple[int, ...]) -> None:
@@ -120,7 +123,7 @@ class _Watch(tile.Watch):
             self._meet("reads", where, None, memory, units[met][0])
         memory.reader[units] = np.where((reader == 0) | (reader == me), me, _MANY)
 
-    def _before(self, memory: _Memory, units: Any) -> tuple[Any, Any]:
+    def _before(self, memory: _Memory, units: Units) -> tuple[Units, Units]:
         """The writers and readers of units, but for those that an exchange of theirs and then one of mine put ahead."""
         self._used.append((memory, units))
         known = units[memory.released[units] & self._exchanged]
