@@ -38,8 +38,8 @@ class Watch:
         """Elements are read; inside: the program says that none is out of bounds."""
 
     def write(self, where: str, program: tuple[int, ...], buffer: Array, indices: Sequence[Array], active: Array,
-              atomic: bool) -> None:
-        """Elements are about to be written."""
+              atomic: str) -> None:
+        """Elements are about to be written; atomic: the kind of an atomic update, "" for plain writes."""
 
     def failed(self, where: str, program: tuple[int, ...], message: str) -> None:
         """An assertion does not hold."""
@@ -206,7 +206,8 @@ class _Machine:
         if cls.effects in ("read", "both"):
             self.watch.read(where_of(op), self.program, buffer, indices, active, getattr(a, "inside", False))
         if cls.effects in ("write", "both"):
-            self.watch.write(where_of(op), self.program, buffer, indices, active, cls.effects == "both")
+            self.watch.write(where_of(op), self.program, buffer, indices, active,
+                             a.kind if cls.effects == "both" else "")
 
     def loop(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         low, high, step, *carried = values

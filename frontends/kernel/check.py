@@ -1,16 +1,19 @@
 """``XCC_KERNEL=check``: runs a tile program in numpy and finds what would be wrong on a device, with the line.
 
 Reads outside an array that has no `other` for them, reads of what nobody wrote (of arrays of :func:`xcc.empty`), and
-instances that meet: one reads or writes what another one writes, other than by atomics alone.
+instances that meet: one reads or writes what another one writes, other than by atomics alone. Instances that exchange
+are in order, as those that take and release a lock: what one did ahead of its last exchange is done for those that
+exchange after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xcc import tile
 from xcc.dialects.tile.memory import inside as inside_of
@@ -22,6 +25,8 @@ from xcc.frontends.kernel.unwritten import unwritten
 __all__ = ["check"]
 
 _MANY = -1      # instances
+Flags = NDArray[np.bool_]
+Units = NDArray[np.int64]
 
 
 def check(program: tile.Program, arrays: Mapping[str, Any], grid: Sequence[int]) -> None:
@@ -36,7 +41,7 @@ def check(program: tile.Program, arrays: Mapping[str, Any], grid: Sequence[int])
 @dataclass
 class _Memory:
     """Who used the bytes of some arrays that overlap: `writer` and `reader` have the number of an instance plus 1, of
-    each `unit` bytes; `line` the number of the place that wrote."""
+    each `unit` bytes; `line` the number of the place that wrote; `released`, whether an exchange followed."""
 
     begin: int
     end: int
@@ -45,11 +50,12 @@ class _Memory:
     reader: Any = None
     line: Any = None
     atomic: Any = None
+    released: Flags = field(init=False)
 
     def prepare(self) -> None:
         count = (self.end - self.begin) // self.unit + 1
         self.writer, self.reader, self.line = (np.zeros(count, np.int32) for _ in range(3))
-        self.atomic = np.zeros(count, np.bool_)
+        self.atomic, self.released = (np.zeros(count, np.bool_) for _ in range(2))
 
 
 class _Watch(tile.Watch):
@@ -60,10 +66,13 @@ class _Watch(tile.Watch):
         self._places: list[str] = [""]
         self._numbers: dict[str, int] = {}
         self._pending: tuple[str, _Memory, Any] | None = None       # a read, unless an atomic's write follows
+        self._used: list[tuple[_Memory, Units]] = []      # by this instance, since its last exchange
+        self._exchanged = False                         # this instance
 
     def begin(self, program: tuple[int, ...]) -> None:
         self.settle()
         self._instances.append(program)
+        self._used, self._exchanged = [], False
 
     def read(self, where: str, program: tuple[int, ...], buffer: Any, indices: Sequence[Any], active: Any,
              inside: bool) -> None:
@@ -82,22 +91,24 @@ class _Watch(tile.Watch):
         self._pending = (where, *self._units(buffer, at))
 
     def write(self, where: str, program: tuple[int, ...], buffer: Any, indices: Sequence[Any], active: Any,
-              atomic: bool) -> None:
+              atomic: str) -> None:
         if atomic:
             self._pending = None
         self.settle()
+        if atomic == "exchange":
+            self._exchange()
         there = np.broadcast_to(active & inside_of(buffer, indices), np.shape(indices[0]))
         memory, units = self._units(buffer, [np.asarray(i)[there] for i in indices])
         me = len(self._instances)
-        writer, reader = memory.writer[units], memory.reader[units]
-        met = (writer != 0) & (writer != me) & ~(atomic & memory.atomic[units])
+        writer, reader = self._before(memory, units)
+        met = (writer != 0) & (writer != me) & ~(bool(atomic) & memory.atomic[units])
         if met.any():
             self._meet("writes", where, buffer, memory, units[met][0])
         read = (reader != 0) & (reader != me)
         if read.any():
             raise error(f"{self._instance()} writes what {self._other(reader[read][0])} reads, in "
                         f"'{self._name(buffer)}': the order of instances is any", place_at(where))
-        memory.writer[units], memory.atomic[units] = me, atomic
+        memory.writer[units], memory.atomic[units] = me, bool(atomic)
         memory.line[units] = self._number(where)
 
     def settle(self) -> None:
@@ -106,11 +117,25 @@ class _Watch(tile.Watch):
             return
         (where, memory, units), self._pending = self._pending, None
         me = len(self._instances)
-        writer, reader = memory.writer[units], memory.reader[units]
+        writer, reader = self._before(memory, units)
         met = (writer != 0) & (writer != me)
         if met.any():
             self._meet("reads", where, None, memory, units[met][0])
         memory.reader[units] = np.where((reader == 0) | (reader == me), me, _MANY)
+
+    def _before(self, memory: _Memory, units: Units) -> tuple[Units, Units]:
+        """The writers and readers of units, but for those that an exchange of theirs and then one of mine put ahead."""
+        self._used.append((memory, units))
+        known = units[memory.released[units] & self._exchanged]
+        memory.writer[known] = memory.reader[known] = 0
+        memory.released[units] = False
+        return memory.writer[units], memory.reader[units]
+
+    def _exchange(self) -> None:
+        me = len(self._instances)
+        for memory, units in self._used:
+            memory.released[units] = np.isin(memory.writer[units], (0, me)) & np.isin(memory.reader[units], (0, me))
+        self._used, self._exchanged = [], True
 
     def failed(self, where: str, program: tuple[int, ...], message: str) -> None:
         raise error(f"the assertion does not hold in {self._instance()}{message and ': '}{message}", place_at(where))

@@ -18,7 +18,9 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.assign.natural_layouts import CONTRACTION, NaturalLayouts, scan_dim
 from xcc.passes.gpu.assign.product_neighbours import join_columns, share_rows
 from xcc.passes.gpu.assign.relayout import Relayout, free
+from xcc.passes.gpu.index.index_vectors import updates_run
 from xcc.passes.gpu.layout.contraction import WARPS, Contraction
+from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, config_int
 from xcc.passes.gpu.memory.access import Access, mask_layout, neighbours_in_lanes, neighbours_in_registers
@@ -103,6 +105,8 @@ class _Assigner:
         if vectors and free(op):
             return None
         layout = self.layout_of(vectors[0]) if vectors else self.layout_of(op.operands[uses[0]])
+        if op.name == ATOMIC and updates_run(op):      # a warp's lanes update whole sectors at once
+            layout = blocked(layout.shape, [0], 1, self.chip.warp, self.warps)
         if op.name == "vector.transfer_read":
             self.loads.append(op)
             self.values.set(op, [layout])

@@ -13,6 +13,11 @@ and at their end add it to the buffer. So they do where the copy has room and ta
 else, which the run decides, each update is one of memory. As many bytes for a copy as the kernel's schedule says
 (``private``), and as many workgroups (``persistent``); none of kernels with products. Dropped, each update is one of
 memory.
+
+Where places and mask are the same in all iterations (sums of columns), threads keep the copy in registers:
+
+    scf.for %i ... iter_args(%t = nothing) { ...; yield %t + %v where %mask }
+    tile.atomic %t, %sums, %mask, %at
 """
 
 from __future__ import annotations
@@ -25,13 +30,16 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.registers import guarded
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
-from xcc.passes.gpu.layout.tile_ops import config_int
+from xcc.passes.gpu.layout.tile_ops import config_int, step_of
+from xcc.passes.shared.combining import combiner
 from xcc.passes.shared.regions import for_loop, one_dim
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind, updated_only
 from xcc.passes.shared.values import index, op, splat, splat_constant, vec
 from xcc.passes.walk import ops_where
 
 FEWEST = 2              # updates an element of a copy, of a workgroup
+MOST_HELD = 64          # elements of a thread, of copies in registers
+CHEAP = ("arith.", "vector.step", "vector.broadcast", "vector.shape_cast", "vector.create_mask")
 _I, _F = arith_d.CmpIPredicate, arith_d.CmpFPredicate
 
 
@@ -71,6 +79,7 @@ class _Workgroups:
             self.grid = arith_d.minsi(self.total, index(workgroups))
 
     def emit(self, updates: dict[Value, list[Operation]], room: int) -> None:
+        held = self._held(updates)
         with ir.InsertionPoint(self.forall):
             turns = arith_d.ceildivsi(self.total, index(self.workers))
             lines = {memref: _before(memref, self.forall) for memref in updates}
@@ -78,20 +87,44 @@ class _Workgroups:
             made = ir.Operation.create("scf.forall", operands=[self.grid], regions=1, attributes=one_dim(self.forall))
         block = made.regions[0].blocks.append(ir.IndexType.get())
         with ir.InsertionPoint(block):
-            copies = [_Copy(lines[m], found, extents[m], turns, room, self.lanes) for m, found in updates.items()]
+            copies = [_Copy(lines[m], found, extents[m], turns, room, self.lanes) for m, found in updates.items()
+                      if found[0] not in held]
             for copy in copies:
                 copy.fill()
-            ir.Operation.create("gpu.barrier")
-            own = scf_d.ForOp(block.arguments[0], self.total, index(self.workers), [])
+            if copies:
+                ir.Operation.create("gpu.barrier")
+            own = scf_d.ForOp(block.arguments[0], self.total, index(self.workers), [_nothing_of(u) for u in held])
             with ir.InsertionPoint(own.body):
                 end = ir.Operation.create("scf.yield")
             self._iterations(own.induction_variable, end)
             for copy in copies:
                 copy.replace()
-            ir.Operation.create("gpu.barrier")
+            if copies:
+                ir.Operation.create("gpu.barrier")
             for copy in copies:
                 copy.merge()
+            _hold({u: lines[u.operands[1]] for u in held}, own, end)
             ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
+
+    def _held(self, updates: dict[Value, list[Operation]]) -> list[Operation]:
+        """The updates whose copies are in registers: of places that are the same in all iterations, one a buffer. The
+        places go ahead of the forall."""
+        block, found, room = self.forall.regions[0].blocks[0], [], MOST_HELD * self.lanes
+        for update, *others in updates.values():
+            value, _, *fixed = update.operands
+            steps = [step_of(v, block, self._stays) for v in fixed]
+            room -= prod(ir.VectorType(value.type).shape)
+            if not others and update.block == block and None not in steps and room >= 0:
+                found.append(update)
+                wanted = {s for some in steps for s in some or ()}
+                for step in [o.operation for o in block.operations if o.operation in wanted]:
+                    step.move_before(self.forall)
+        return found
+
+    def _stays(self, operation: Operation) -> bool:
+        """Whether a step of places is the same in all iterations, where those before it are."""
+        turn = set(self.forall.regions[0].blocks[0].arguments)
+        return operation.name.startswith(CHEAP) and not turn & set(operation.operands)
 
     def _iterations(self, number: Value, end: Operation) -> None:
         """The body of the forall, ahead of `end`, for its iteration `number`, the last dim fastest."""
@@ -104,6 +137,30 @@ class _Workgroups:
                 old.arguments[d].replace_all_uses_with(place)
         for operation in list(old.operations)[:-1]:
             operation.operation.move_before(end)
+
+
+def _hold(updates: dict[Operation, Value], loop: Any, end: Operation) -> None:
+    """Collects `updates`, each of a line, in what `loop`, which ends with `end`, carries; the insertion point is behind
+    it."""
+    sums = []
+    for update, carried in zip(updates, loop.inner_iter_args, strict=True):
+        value, _, mask, _ = update.operands
+        with ir.InsertionPoint(update), update.location:
+            some = arith_d.select(mask, value, _nothing_of(update))
+            sums.append(combiner(update_kind(update), ir.VectorType(value.type).element_type)(carried, some))
+    with ir.InsertionPoint(end):
+        scf_d.yield_(sums)
+    end.erase()
+    for (update, line), whole in zip(list(updates.items()), loop.results, strict=True):
+        _, _, mask, places = update.operands
+        _update(whole, line, mask, places, update_kind(update))
+        update.erase()
+
+
+def _nothing_of(update: Operation) -> Value:
+    """A tile of what an update changes nothing by."""
+    kind = ir.VectorType(update.operands[0].type)
+    return splat_constant(kind, neutral(update_kind(update), kind.element_type))
 
 
 class _Copy:

@@ -26,7 +26,7 @@ from xcc.passes.shared.values import index
 from xcc.passes.shared.values import op as op_of
 from xcc.passes.walk import walk
 
-MOST = 64       # bytes of a thread that wait for the next step
+MOST = 72       # bytes of a thread that wait for the next step: of two rows, and numbers of theirs
 LEAST = 32      # below that compilers unroll a loop, and ask for what several steps read at once
 CHEAP = ("arith.", "vector.create_mask", "vector.broadcast", "vector.step", "vector.shape_cast")
 

@@ -11,7 +11,7 @@ _KINDS = {
     "minnumf": ("minnumf", ""), "maxnumf": ("maxnumf", ""), "minsi": ("", "minsi"), "maxsi": ("", "maxsi"),
     "minui": ("", "minui"), "maxui": ("", "maxui"), "and": ("", "andi"), "or": ("", "ori"), "xor": ("", "xori"),
 }
-_OF_TILES = {"sum": "add", "prod": "mul", "umax": "maxui", "umin": "minui"}
+_OF_TILES = {"add": "add", "sum": "add", "prod": "mul", "umax": "maxui", "umin": "minui"}
 _FLOAT = {"add": "addf", "max": "maximumf", "min": "minimumf", "exchange": "assign"}
 _INTEGER = {"add": "addi", "max": "maxs", "min": "mins", "umax": "maxu", "umin": "minu", "and": "andi", "or": "ori",
             "xor": "xori", "exchange": "assign"}
@@ -24,7 +24,7 @@ def combining(kind: str, element: Type) -> Any:
 
 
 def combiner(kind: str, element: Type) -> Any:
-    """The builder of the arith op of a kind of the tile dialect."""
+    """The builder of the arith op of a kind of the tile dialect, of a reduction or of an update."""
     tail = "" if kind in ("and", "or", "xor", *_OF_TILES) else \
         ("f" if kind.endswith("num") else "imumf") if isinstance(element, ir.FloatType) else "si"
     return combining(f"<{_OF_TILES.get(kind, kind + tail)}>", element)

@@ -95,11 +95,19 @@ def _live(block: Block, size: int) -> int:
 
 def _threads(func: Operation, elements: int, chip: Chip) -> int:
     """Of an instance without products, whose largest tile has so many elements."""
-    if not ops_where(func, lambda op: op.name == "tile.reduce"):
+    if not ops_where(func, lambda op: op.name == "tile.reduce") \
+            or ops_where(func, lambda op: op.name == "scf.for" and _sums_rows(op, elements)):
         return min(MOST, max(chip.warp, pow2_above(elements // ROW)))
     if elements <= chip.warp * REDUCED:
         return chip.warp
     return min(MOST, pow2_above(elements // SHARED))
+
+
+def _sums_rows(loop: Operation, elements: int) -> bool:
+    """Whether each step of a loop reduces a row and adds it to others (gradients of norms): few instances have many
+    rows each, and are fast where many threads have one."""
+    tiles = [ir.VectorType(r.type) for r in loop.results if isinstance(r.type, ir.VectorType)]
+    return any(prod(t.shape) == elements for t in tiles) and bool(ops_where(loop, lambda op: op.name == "tile.reduce"))
 
 
 def _warpgroups(products: list[Operation], chip: Chip) -> dict[str, int]:

@@ -162,6 +162,26 @@ def lower(a, b, c, M: xcc.constexpr, N: xcc.constexpr, K: xcc.constexpr):      #
     c.store((row, column), acc)
 
 
+@xcc.kernel
+def chained(x, w, y, M: xcc.constexpr):     # type: ignore[no-untyped-def]
+    """Products of whole matrices, without a loop, the second one of what the first one gave."""
+    a, b = x.tile((0, 0), (M, M), other=0), w.tile((0, 0), (M, M), other=0)
+    y.store((0, 0), xcc.exp(xcc.dot(a, b) * -0.1) @ b)
+
+
+@pytest.mark.parametrize("gpu", [GPUS[0], GPUS[2]], ids=["sm_90a", "gfx1100"])
+def test_products_without_a_loop(gpu: tuple[str, str]) -> None:
+    """By FMAs they are loops of their own, ahead of the branches of the stores."""
+    x, w = (np.random.default_rng(n).standard_normal((n, 31)).astype(np.float32) for n in (29, 31))
+    case = Case(chained, (1,), {"x": x, "w": w, "y": np.full((29, 31), np.nan, np.float32), "M": 32},
+                {"y": np.exp(f64(x) @ f64(w) * -0.1) @ f64(w)})
+    program, arrays = program_of(case, (CUDA, 0))
+    made = tile.compile(program, *gpu, keep=("gpu",), emit=False)
+    assert "llvm.loop_annotation" in made.stages["gpu"]
+    made.interpret(arrays, unnamed(program, case.grid))
+    case.check(TOLERANCE["f32"])
+
+
 @pytest.mark.parametrize("chip", ["sm_90a", "sm_80"])
 def test_steps_of_each_tile(chip: str) -> None:
     """A workgroup goes from a tile of few steps to one of many."""

@@ -122,7 +122,7 @@ def wide_softmax(dtype: str, strided: bool) -> Case:
 
 def wide_product(dtype: str, strided: bool) -> Case:
     """In f16 and bf16 by warpgroups, where the chip has them."""
-    return product(dtype, strided, 72, 88, (64, 32, 64))
+    return product(dtype, strided, 72, 88, (64, 64, 64))
 
 
 def wide_attention(dtype: str, strided: bool) -> Case:

@@ -10,8 +10,11 @@ from xcc.passes.gpu.layout.tile_ops import element_bytes, splat
 from xcc.passes.shared.patterns import int_constant
 
 __all__ = [
-    "clamped", "elements_divisor", "gather_run", "line_along", "line_of", "same_along", "scalar_of", "step_along"]
+    "clamped", "elements_divisor", "gather_run", "line_along", "line_of", "same_along", "scalar_of", "step_along",
+    "updates_run"]
 
+WORD = 4        # bytes
+RUN = 8         # neighbours, of words, that one access of memory takes: a sector
 _SHAPES = ("vector.broadcast", "vector.shape_cast")
 
 
@@ -193,6 +196,17 @@ def gather_run(op: Operation, max_bytes: int) -> int:
             return width
         width //= 2
     return 1
+
+
+def updates_run(op: Operation) -> bool:
+    """Whether neighbours of a tile.atomic, along the last dim that its line of places had, are next to each other in
+    memory, in words of their own: lanes that update one word by comparing wait for each other."""
+    line = maker(op.operands[3])
+    places = line.operands[0] if line is not None and line.name == "vector.shape_cast" else op.operands[3]
+    width = min(_last(places), RUN)
+    found = step_along(places, width)
+    wide = element_bytes(ir.VectorType(op.results[0].type).element_type) >= WORD
+    return wide and width > 1 and found is not None and found[0] == 1
 
 
 def clamped(op: Operation) -> tuple[Value, Value] | None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FRAGMENTS = "xcc.fragments"     # on a vector.contract: when its fragments are read from shared memory
 AHEAD, IN_TURN = "ahead", "in_turn"
 MOST_STEPS = 16     # of FMAs along k in one block: LLVM may read the operands of a whole block first
+MOST_FMAS = 1024    # of a thread in straight code of a loop: what an instruction cache holds
 
 
 def reduction(k: KernelBuilder, op: Operation) -> None:
@@ -188,7 +189,10 @@ def _one_step(layout: Layout, dim: int, size: int) -> Layout:
 
 
 def _multiply_add(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
-    """Both operands are in shared memory; each k step reads a column and a row into registers."""
+    """Both operands are in shared memory; each k step reads a column and a row into registers.
+
+    Many steps are a loop, as are those that no loop is around: LLVM puts FMAs of straight code behind the branches of
+    stores, and what they read stays ahead, in registers."""
     acc = k.get(op.operands[2])
     element = ir.VectorType(acc.type).element_type
     tiles = {n: k.staged[v] for n, v in enumerate(list(op.operands)[:2]) if v in k.staged}
@@ -201,7 +205,8 @@ def _multiply_add(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
         k.shared.barrier()
     sides = [_Side(plan, n, tiles[n]) for n in range(2)]
     depth = plan.sizes[plan.k[-1]]
-    if not k.chip.llvm_schedules or len(plan.k) > 1 or depth <= MOST_STEPS:
+    straight = not k.chip.llvm_schedules and op.parent.name == "scf.for"
+    if straight and plan.result.registers * depth <= MOST_FMAS or len(plan.k) > 1 or depth <= MOST_STEPS:
         return _steps(k, plan, sides, acc, element, plan.sizes, None)
     k.run_deferred()
     loop = scf_d.ForOp(index(0), index(depth), index(MOST_STEPS), [acc])

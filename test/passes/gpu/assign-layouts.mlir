@@ -72,3 +72,31 @@ func.func @matmul(%a: memref<32x16xf16>, %b: memref<16x16xf16>, %bias: memref<16
   }
   return
 }
+
+// -----
+
+// Updates of neighbours: those of a warp's lanes are side by side in memory, and the elements are read so.
+// CHECK-LABEL: func.func @rows_added(
+// CHECK: vector.transfer_read
+// CHECK-SAME: xcc.layout = ["tile=[256] register=[{{\[}}128]] lane=[{{\[}}1],[2],[4],[8],[16]] warp=[{{\[}}32],[64]]"]
+// CHECK: "tile.atomic"
+// CHECK-SAME: xcc.layout = ["tile=[256] register=[{{\[}}128]] lane=[{{\[}}1],[2],[4],[8],[16]] warp=[{{\[}}32],[64]]"]
+func.func @rows_added(%x: memref<?xf32>, %o: memref<?xf32>, %p: memref<?xindex>, %d0: index) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %c16 = arith.constant dense<16> : vector<16x16xindex>
+  %all = arith.constant dense<true> : vector<256xi1>
+  scf.forall (%i) in (%d0) {
+    %t = vector.transfer_read %x[%c0], %zero {in_bounds = [true]} : memref<?xf32>, vector<256xf32>
+    %r = vector.transfer_read %p[%c0], %c0 {in_bounds = [true]} : memref<?xindex>, vector<16xindex>
+    %rows = vector.shape_cast %r : vector<16xindex> to vector<16x1xindex>
+    %row = vector.broadcast %rows : vector<16x1xindex> to vector<16x16xindex>
+    %first = arith.muli %row, %c16 : vector<16x16xindex>
+    %step = vector.step : vector<16xindex>
+    %column = vector.broadcast %step : vector<16xindex> to vector<16x16xindex>
+    %at = arith.addi %first, %column : vector<16x16xindex>
+    %places = vector.shape_cast %at : vector<16x16xindex> to vector<256xindex>
+    %old = "tile.atomic"(%t, %o, %all, %places) {kind = "add"} : (vector<256xf32>, memref<?xf32>, vector<256xi1>, vector<256xindex>) -> vector<256xf32>
+  }
+  return
+}

@@ -158,3 +158,28 @@ func.func @all_or_none(%x: memref<?x256xf32>, %o: memref<?x256xf32>, %d0: index)
   }
   return
 }
+
+// -----
+
+// A product by FMAs that no loop is around takes 16 steps of k at a time: what is behind a branch then does not take it along.
+// CHECK-LABEL: gpu.func @alone(
+// CHECK: gpu.barrier
+// CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %c0 to %c32 step %c16 iter_args(%[[ACC:.*]] = %{{.*}})
+// CHECK: vector.fma
+// CHECK: scf.yield
+// CHECK: llvm.loop_annotation
+// CHECK: scf.if
+// CHECK-NOT: vector.fma
+func.func @alone(%a: memref<?x32xf32>, %b: memref<32x32xf32>, %o: memref<?x32xf32>, %d0: index) attributes {xt.kernel, xt.symbols = ["d0"], xcc.config = {gpu = {threads = 64 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<32x32xf32>
+  %n = arith.subi %d0, %c0 : index
+  %mask = vector.create_mask %n, %c32 : vector<32x32xi1>
+  %x = vector.transfer_read %a[%c0, %c0], %zero, %mask {in_bounds = [true, true]} : memref<?x32xf32>, vector<32x32xf32>
+  %y = vector.transfer_read %b[%c0, %c0], %zero {in_bounds = [true, true]} : memref<32x32xf32>, vector<32x32xf32>
+  %r = vector.contract {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %x, %y, %none : vector<32x32xf32>, vector<32x32xf32> into vector<32x32xf32>
+  vector.transfer_write %r, %o[%c0, %c0], %mask {in_bounds = [true, true]} : vector<32x32xf32>, memref<?x32xf32>
+  return
+}

@@ -74,3 +74,34 @@ func.func @plain(%x: memref<?xindex>, %o: memref<?xi32>, %d0: index, %d1: index)
   }
   return
 }
+
+// Places that are the same in all iterations: the copy is in registers, and its elements go to memory with neighbours in lanes.
+// CHECK-LABEL: func.func @column_sums(
+// CHECK: %[[AT:.*]] = vector.step
+// CHECK: %[[MASK:.*]] = vector.create_mask %arg2
+// CHECK: scf.forall (%[[W:.*]]) in
+// CHECK-NOT: memref.alloc
+// CHECK: %[[SUM:.*]] = scf.for %{{.*}} = %[[W]] to %{{.*}} step %c8{{.*}} iter_args(%[[SO_FAR:.*]] = %{{.*}}) -> (vector<256xf32>)
+// CHECK: %[[T:.*]] = vector.transfer_read
+// CHECK: %[[SOME:.*]] = arith.select %[[MASK]], %[[T]], %{{.*}}
+// CHECK: %[[NEXT:.*]] = arith.addf %[[SO_FAR]], %[[SOME]]
+// CHECK: scf.yield %[[NEXT]]
+// CHECK: "tile.atomic"(%[[SUM]], %arg1, %[[MASK]], %[[AT]]) {kind = "add"}
+// CODE: gpu.func @column_sums(
+// CODE-SAME: xcc.shared_bytes = 0
+// CODE: scf.for
+// CODE-NOT: memref.atomic_rmw
+// CODE: scf.yield
+// CODE-COUNT-2: memref.atomic_rmw addf
+// CODE-NOT: memref.atomic_rmw
+func.func @column_sums(%x: memref<?x?xf32>, %o: memref<?xf32>, %d0: index, %d1: index) attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d1", "d0"], ["d0"]], xcc.config = {gpu = {threads = 128 : i64, persistent = 8 : i64, private = 512 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%i) in (%d1) {
+    %at = vector.step : vector<256xindex>
+    %mask = vector.create_mask %d0 : vector<256xi1>
+    %t = vector.transfer_read %x[%i, %c0], %zero, %mask {in_bounds = [true]} : memref<?x?xf32>, vector<256xf32>
+    %old = "tile.atomic"(%t, %o, %mask, %at) {kind = "add"} : (vector<256xf32>, memref<?xf32>, vector<256xi1>, vector<256xindex>) -> vector<256xf32>
+  }
+  return
+}

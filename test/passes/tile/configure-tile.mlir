@@ -137,3 +137,26 @@ func.func @rows(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = 
   "tile.store"(%s, %y, %i) : (vector<1xf32>, memref<?xf32>, index) -> ()
   return
 }
+
+// Rows that are reduced and added up, by few instances: more threads have each than would a row alone.
+// CHECK-LABEL: func.func @sums_of_rows(
+// CHECK-SAME: gpu = {stages = 2 : i64, threads = 128 : i64}
+func.func @sums_of_rows(%x: memref<?x?xf32>, %y: memref<?x?xf32>) attributes {tile.grid = ["n"]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<1x1024xf32>
+  %i = "tile.program_id"() {axis = 0} : () -> index
+  %sum = scf.for %k = %c0 to %c9 step %c1 iter_args(%acc = %none) -> (vector<1x1024xf32>) {
+    %t = "tile.load"(%x, %zero, %k, %c0) {shape = [1, 1024]} : (memref<?x?xf32>, f32, index, index) -> vector<1x1024xf32>
+    %s = "tile.reduce"(%t) {kind = "sum", axes = [1]} : (vector<1x1024xf32>) -> vector<1xf32>
+    %u = "tile.reshape"(%s) {shape = [1, 1]} : (vector<1xf32>) -> vector<1x1xf32>
+    %r = "tile.broadcast"(%u) {shape = [1, 1024]} : (vector<1x1xf32>) -> vector<1x1024xf32>
+    %m = arith.mulf %r, %t : vector<1x1024xf32>
+    %a = arith.addf %acc, %m : vector<1x1024xf32>
+    scf.yield %a : vector<1x1024xf32>
+  }
+  "tile.store"(%sum, %y, %i, %c0) : (vector<1x1024xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}

@@ -76,6 +76,31 @@ def test_locks(target: str, chip: str) -> None:
             run(RELEASE=False)
 
 
+@xcc.kernel(types={"x": "f32[m, n]", "rows": "i32[m]", "sums": "f32[n]", "tops": "f32[n]", "table": "f32[t, n]"},
+            grid=lambda a: (a["x"].shape[0],), config={"persistent": 3})
+def by_places(x, rows, sums, tops, table):
+    """Places that are the same in all instances, of sums and of maxima, some of them left out, and rows of a table."""
+    i, at = xcc.program_id(0), xcc.arange(64)
+    t = x.tile((i, 0), (1, 64), other=0).reshape(64)
+    sums.atomic_add(at, t, mask=at != 5)
+    tops.atomic_max(at, t)
+    table.atomic_add((rows.tile(i, 1)[:, None], at[None, :]), (t * t)[None, :])
+
+
+@pytest.mark.parametrize("target, chip", [("nvptx", "sm_90a"), ("amdgcn", "gfx1100")])
+def test_places_of_gpus(target: str, chip: str) -> None:
+    """Workgroups keep what they add to the same places in registers; neighbours are updated by neighbouring lanes."""
+    rng = np.random.default_rng(0)
+    x, rows = rng.integers(-9, 9, (10, 50)).astype(np.float32), rng.integers(0, 4, 10).astype(np.int32)
+    sums, tops, table = np.ones(50, np.float32), np.full(50, 3, np.float32), np.ones((4, 50), np.float32)
+    tile.run(declared_program(by_places, {}), [x, rows, sums, tops, table], target, chip)
+    want = np.ones((4, 50))
+    np.add.at(want, rows, x * x)
+    np.testing.assert_array_equal(sums, np.where(np.arange(50) == 5, 1, 1 + x.sum(0)))
+    np.testing.assert_array_equal(tops, np.maximum(3, x.max(0)))
+    np.testing.assert_array_equal(table, want)
+
+
 def test_a_buffer_of_several_dims_and_two_ways() -> None:
     """One buffer that is only added to, one that is added to and enlarged, one whose sums are read as they grow."""
     @xcc.kernel

@@ -134,9 +134,26 @@ def group_order(x, y):
     y.store(block * 16, x.tile(block * 16, 16, other=0))  # instance 2 writes what instance 1 writes
 
 
+def before_the_lock(i, y):
+    y.store(0, xcc.program_id(0) * 1.0)  # instance 1 writes what instance 0 writes in this line
+    while i.atomic("exchange", 0, 1) == 1:
+        pass
+    y.store(0, y.tile(0, 1) + 1)
+    i.atomic("exchange", 0, 0)
+
+
+def behind_the_lock(i, y):
+    while i.atomic("exchange", 0, 1) == 1:
+        pass
+    t = y.tile(0, 1)  # instance 1 reads what instance 0 writes in line
+    i.atomic("exchange", 0, 0)
+    y.store(0, t + 1)
+
+
 FAULTS = (last_block, dropped_mask, row_too_far, before_the_begin, long_rows, far_index, no_initial_value, unset_counts,
           half_written, wrong_way_round, running_maximum, one_place, overlapping_blocks, unused_axis, histogram,
-          sums_in_one, atomic_and_store, shift_in_place, blur_in_place, carry, aliases, group_order)
+          sums_in_one, atomic_and_store, before_the_lock, behind_the_lock, shift_in_place, blur_in_place, carry,
+          aliases, group_order)
 
 
 def arguments(function: Any) -> dict[str, Any]:
@@ -177,7 +194,14 @@ def shared_reads(x, y):
     y.store(xcc.program_id(0), x.tile(0, 1))
 
 
-@pytest.mark.parametrize("function", (in_bounds, atomics, own_parts, shared_reads), ids=lambda f: f.__name__)
+def locked(i, y):
+    while i.atomic("exchange", 63, 1) == 1:
+        pass
+    y.store(0, y.tile(0, 1) + 1)
+    i.atomic("exchange", 63, 0)
+
+
+@pytest.mark.parametrize("function", (in_bounds, atomics, own_parts, shared_reads, locked), ids=lambda f: f.__name__)
 def test_no_fault(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XCC_KERNEL", "check")
     xcc.kernel(function)[4](**arguments(function))
