@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import get_context
@@ -42,7 +43,7 @@ def worked(units: Iterable[Unit], work: Work, jobs: int, end: float) -> Iterator
         for fork in forks:
             fork.begin(next(ahead, None))
         while busy := {f.connection: f for f in forks if f.unit is not None}:
-            ready = wait(list(busy), max(0.0, end - time.monotonic()))
+            ready = wait(list(busy), None if end == math.inf else max(0.0, end - time.monotonic()))
             for fork in (busy[c] for c in ready if isinstance(c, Connection)):
                 unit = fork.unit
                 if unit is not None and fork.is_done():
