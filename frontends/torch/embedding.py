@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import lowest
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, scalar, slice_axis
 from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.reduce import norm_over
 from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
 
@@ -15,6 +17,19 @@ from xcc.symbolic import Dim
 def embedding(cx: Context) -> Value:
     """Rows of the weight."""
     return xt.gather(cx.tensor("weight"), cx.tensor("indices"), axis=0)
+
+
+@aten("embedding_renorm")
+def embedding_renorm(cx: Context) -> Value:
+    """self with the rows that indices name scaled to the norm `max_norm`, where theirs is larger."""
+    x, most = cx.tensor("self"), float(cx["max_norm"])
+    indices = convert(cx.tensor("indices"), "i64")
+    indices = xt.reshape(indices, shape=(symbolic.product(xt.shape_of(indices)), 1))
+    rows = xt.gather(x, xt.reshape(indices, shape=xt.shape_of(indices)[:1]), axis=0)
+    norm = norm_over(xt.abs(rows), (1,), float(cx["norm_type"]), keepdims=True)
+    scale = xt.div(scalar(most, norm), xt.add(norm, scalar(1e-7, norm)))
+    rows = xt.select(xt.compare(norm, scalar(most, norm), direction="gt"), xt.mul(rows, scale), rows)
+    return xt.scatter_nd(x, indices, rows, reduction="none")
 
 
 @aten("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag.padding_idx", "embedding_bag")

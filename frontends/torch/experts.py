@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xcc._mlir import Value
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import convert, dim_scalar, rank_of, scalar
+from xcc.frontends.shared.helpers import convert, dim_scalar, element, rank_of, scalar
 from xcc.frontends.shared.products import matmul
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
@@ -14,6 +14,14 @@ from xcc.symbolic import Dim
 @aten("grouped_mm_fallback.default", namespace="transformers")
 def grouped_fallback(cx: Context) -> Value:
     return grouped(cx.tensor("input"), cx.tensor("weight"), cx.tensor("offs"))
+
+
+@aten("grouped_mm_fallback_backward.default", namespace="transformers")
+def grouped_fallback_backward(cx: Context) -> tuple[Value, Value]:
+    """Gradients of the rows, and of each expert's matrix."""
+    grad, offs = cx.tensor("grad_output"), cx.tensor("offs")
+    return (grouped(grad, xt.transpose(cx.tensor("weight"), perm=(0, 2, 1)), offs),
+            summed(cx.tensor("input"), grad, offs))
 
 
 @aten("_grouped_mm")
@@ -29,11 +37,16 @@ def grouped_mm(cx: Context) -> Value:
         return grouped(x, y, offs)
     if rank_of(x) == 3:
         return xt.transpose(grouped(xt.transpose(y, perm=(1, 0)), xt.transpose(x, perm=(0, 2, 1)), offs), perm=(1, 0))
+    return summed(xt.transpose(x, perm=(1, 0)), y, offs)
+
+
+def summed(x: Value, y: Value, offs: Value) -> Value:
+    """[experts, k, n]: for each expert the product, over its rows, of x [rows, k] and y [rows, n]."""
     rows, experts = xt.shape_of(y)[0], xt.shape_of(offs)[0]
     own = xt.compare(expert_of(offs, rows), xt.iota(shape=(1, experts), axis=1, dtype="i64"), direction="eq")
-    apart = xt.mul(xt.reshape(convert(own, cx.dtype("mat2")), shape=(rows, experts, 1)),
+    apart = xt.mul(xt.reshape(convert(own, element(y)), shape=(rows, experts, 1)),
                    xt.reshape(y, shape=(rows, 1, xt.shape_of(y)[1])))
-    return xt.transpose(xt.dot_general(x, apart, lhs_contract=(1,), rhs_contract=(0,)), perm=(1, 0, 2))
+    return xt.transpose(xt.dot_general(x, apart, lhs_contract=(0,), rhs_contract=(0,)), perm=(1, 0, 2))
 
 
 def expert_of(offs: Value, rows: Dim) -> Value:

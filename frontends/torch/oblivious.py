@@ -33,7 +33,7 @@ from xcc.frontends.torch.fake_ops import TRACED, declare_fake_ops
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.layout_of_nothing import lay_out_nothing
-from xcc.frontends.torch.size_answers import is_size, of_all, of_elements
+from xcc.frontends.torch.size_answers import is_size, learned, of_all, of_elements
 from xcc.frontends.torch.size_order import within_range
 from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules
 
@@ -230,7 +230,7 @@ class _Users:
             if answer is not None:
                 return answer
             if self._asking or not _is_of_ones(env, node):
-                return function(env, node, *args, **kwargs)
+                return learned(env, node, function(env, node, *args, **kwargs))
             with env.suppress_guards():
                 return function(env, node, *args, **kwargs)
 

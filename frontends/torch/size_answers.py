@@ -13,12 +13,13 @@ import sympy
 from torch._dynamo.source import TensorProperty, TensorPropertySource
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from xcc.frontends.torch.size_order import decided
 
-__all__ = ["is_size", "of_all", "of_elements"]
+__all__ = ["is_size", "learned", "of_all", "of_elements"]
 
 _SOME: Any = ValueRanges(1, int_oo)
 
@@ -48,6 +49,14 @@ def of_elements(env: ShapeEnv, node: SymNode) -> Any:
 def of_all(env: ShapeEnv, condition: sympy.Basic) -> bool | None:
     """``decided`` for the sizes of `env`."""
     answer: bool | None = _OF_ALL(env, condition)
+    return answer
+
+
+def learned(env: ShapeEnv, node: SymNode, answer: Any) -> Any:
+    """The answer, which is guarded. A least of sizes that is 1 here (``x[:, 1:2]``, where it is broadcast) is 1 from
+    here on: torch, which replaces no symbol for it, keeps what it found before."""
+    if answer and isinstance(node.expr, sympy.Eq) and node.expr.has(Min, Max):
+        env._version_counter += 1
     return answer
 
 

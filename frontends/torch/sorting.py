@@ -83,6 +83,25 @@ def _middle(cx: Context, values: Value, axis: int, size: Dim) -> Value:
     return xt.select(xt.compare(numbers, all_of, direction="lt"), numbers, half)
 
 
+@aten("mode")
+def mode(cx: Context) -> list[Value]:
+    """The smallest of the values that come most often along dim, and where it is last."""
+    x = cx.tensor("self")
+    if not cx.rank():
+        return [x, xt.scalar(0, "i64")]
+    axis = cx.axis()
+    values, places = xt.sort(_numbers(x), axis=axis)
+    size, shape = xt.shape_of(x)[axis], list(xt.shape_of(x))
+    shape[axis] = 1
+    changed = xt.compare(slice_axis(values, axis, 1, size), slice_axis(values, axis, 0, size - 1), direction="ne")
+    changed = xt.concatenate(full(shape, True, "i1"), changed, axis=axis)
+    at = xt.iota(shape=xt.shape_of(x), axis=axis, dtype="i64")
+    begun = xt.cumulative(xt.select(changed, at, xt.scalar(0, "i64")), kind="max", axis=axis)
+    last = xt.arg_reduce(xt.sub(at, begun), kind="argmax", axis=axis, keepdims=True)
+    return [xt.reshape(xt.gather_elements(v, last, axis=axis), shape=cx.out(n).shape)
+            for n, v in enumerate((convert(values, element(x)), places))]
+
+
 @aten("searchsorted.Tensor", "searchsorted.Scalar", "bucketize.Tensor", "bucketize.Scalar")
 def searchsorted(cx: Context) -> Value:
     """How many of each sorted row are below a value, or not above it with `right`."""

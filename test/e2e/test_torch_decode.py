@@ -62,10 +62,13 @@ def test_rows_of_experts() -> None:
     pytest.importorskip("transformers.integrations.moe")
     product = torch.ops.transformers.grouped_mm_fallback
     compiled = torch.compile(lambda *a: product(*a) + 1, backend=backend, options=STRICT)
-    x, weight = torch.randn(5, 4), torch.randn(3, 4, 6)
+    x, weight = torch.randn(5, 4, requires_grad=True), torch.randn(3, 4, 6, requires_grad=True)
     for ends in ([2, 2, 5], [0, 0, 0], [5, 5, 5], [1, 2, 4]):
         given = x, weight, torch.tensor(ends, dtype=torch.int32)
-        torch.testing.assert_close(compiled(*given), product(*given) + 1, rtol=1e-5, atol=1e-5)
+        out, want = compiled(*given), product(*given) + 1
+        torch.testing.assert_close(out, want, rtol=1e-5, atol=1e-5)
+        slopes = [torch.autograd.grad(y.square().sum(), (x, weight)) for y in (out, want)]
+        torch.testing.assert_close(*slopes, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dims", ["23", "33", "32", "22"])

@@ -79,6 +79,16 @@ def test_the_last_broadcasts_where_nothing_is_computed_between(part: Callable[..
     assert compilations(f, ((2, 6),), ((5, 9),), ((1, 4),), ((3, 1),), ((0, 3),), ((2, 0),)) == [1, 1, 1, 1, 1, 2]
 
 
+def test_an_inner_part_of_one_broadcasts() -> None:
+    """The length of ``x[:, 1:2]`` is a difference of least sizes, and that of ``x[:, :1]`` beside a 1 is 1 to torch."""
+    def f(x: Any) -> Any:
+        part = x[:, 1:2]
+        return (x - part, torch.addcmul(x, part, x[2:3]), torch.broadcast_tensors(x, part)[1] + 1,
+                torch._weight_norm(x, x[:, :1] * 2))
+
+    assert compilations(f, ((5, 7),), ((4, 2),), ((3, 6),), ((6, 1),)) == [1, 1, 1, 2]
+
+
 def test_branches_and_loops() -> None:
     """Of results that may be empty, whose dims lie in another order."""
     def f(x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -80,3 +81,30 @@ def test_a_number_added_to_a_product_without_elements() -> None:
     """Of bools torch gives the number's shape to the result, of floats the product's."""
     with pytest.raises(UserError, match="addmv.*expand it"):
         check_traced(torch.addmv, torch.tensor(True), torch.ones(0, 3).bool(), torch.ones(3).bool())
+
+
+@pytest.mark.parametrize("start", [None, 1.5])
+@pytest.mark.parametrize("kind", ["sum", "mean", "max", "min", "prod"])
+def test_segments(kind: str, start: float | None) -> None:
+    """Of no, one and several elements, equal ones and zeros among them, in one dim and behind another one."""
+    def rows(x: Any, lengths: Any) -> Any:
+        return torch.segment_reduce(x, kind, lengths=lengths, initial=start).nan_to_num(0.0, 0.0, 0.0)
+
+    def columns(x: Any, ends: Any) -> Any:
+        return torch.segment_reduce(x, kind, offsets=ends, axis=1, initial=start).nan_to_num(0.0, 0.0, 0.0)
+
+    x = torch.tensor([[1.0, -2], [0, 3], [5, 4], [0, 0], [4, 0], [-1, 4], [2, -3], [-1, 4]])
+    check_traced(gradients(rows), x, torch.tensor([2, 0, 5, 1]), sizes="fake")
+    check_traced(rows, x, torch.tensor([2, 0, 5, 1]), sizes="fake")
+    check_traced(columns, x.reshape(2, 4, 2), torch.tensor([[0, 2, 2, 4], [0, 1, 4, 4]]), sizes="fake")
+
+
+@pytest.mark.parametrize("x", [[[3, 1, 3, 1, 2], [0, 2, 2, 2, 5]], [[2.0], [2.0]], [[1.0, math.nan, math.nan]], 3])
+def test_the_value_that_comes_most_often(x: Any) -> None:
+    check_traced(lambda x: torch.mode(x, -1, keepdim=True), torch.tensor(x))
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, float("inf")])
+def test_rows_are_scaled_to_a_norm(order: float) -> None:
+    check_traced(lambda x, at: torch.ops.aten.embedding_renorm(x, at, 1.0, order), torch.randn(6, 3),
+                 torch.tensor([[1, 4], [1, 0]]))
