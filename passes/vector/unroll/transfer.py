@@ -11,7 +11,7 @@ from xcc.passes.vector.unroll.group_tiles import concatenated, read_group, widen
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, Tile
 from xcc.passes.vector.unroll.unroller import Unroller
 
-WOVEN = 4       # elements at most of rows of which whole vectors are read for a column
+COLUMNS = 4       # elements at most of rows of which whole vectors are read for a column
 
 
 class Transfer:
@@ -125,7 +125,7 @@ class Transfer:
     def around_column(self) -> Transfer | None:
         """The transfer of `short_rows` of which this one has a column; None where it has none."""
         row = ir.MemRefType(self.memory.type).shape[-1] if self.rank > 1 else 1
-        if not 1 < row <= WOVEN or not self.dims or self.dims[-1] != self.rank - 2 or self.rank - 1 in self.dims \
+        if not 1 < row <= COLUMNS or not self.dims or self.dims[-1] != self.rank - 2 or self.rank - 1 in self.dims \
                 or int_constant(self.indices[-1]) is None:
             return None
         out = self.permuted(list(range(len(self.dims))))
