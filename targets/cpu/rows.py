@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from math import prod
 
 from xcc import symbolic
-from xcc.passes.linalg.evaluate.pieces import piece_reads
+from xcc._mlir import maker
+from xcc.passes.linalg.evaluate.pieces import Pieces, piece_reads
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume, work
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, ops_behind
 from xcc.passes.linalg.schedule.schedule import CpuPart, Kept, Schedule
@@ -179,7 +180,19 @@ def _vector(kernel: Kernel, place: Domain, w: Widths, reductions: bool) -> list[
             vector[last] = columns if columns <= INTERLEAVED else columns_of(columns, w)
             if 1 < columns <= WOVEN and across != last - 1 and _only_moves(kernel):
                 vector[last - 1] = w.lanes      # whole lines of the result
+    elif last and not reductions and _is_stacked(kernel, place):
+        vector[last - 1:] = [w.lanes, estimate(dims[last])]
     return vector
+
+
+def _is_stacked(kernel: Kernel, place: Domain) -> bool:
+    """Whether short pieces are put together along the last dim, of WOVEN elements at most."""
+    last = len(place.dims) - 1
+    size = place.dims[last]
+    pieces = {op: Pieces.of(maker(op.yielded[0])) for op in place.position if op.operation is not None}
+    return isinstance(size, int) and 1 < size <= WOVEN and any(
+        p is not None and p.short(size) and bare_loop(op.loops_at(place.position[op])[f"i{p.loop}"]) == last
+        for op, p in pieces.items())
 
 
 def _only_moves(kernel: Kernel) -> bool:

@@ -40,6 +40,12 @@ def joined(a: Any, b: Any) -> Any:
     return xt.slice(y, starts=(N, 0), limits=(N + M, 5)), xt.transpose(y)
 
 
+def pairs(a: Any) -> Any:
+    """Columns of rows of three, others of them beside each other."""
+    first, second, third = (xt.slice(a, starts=(0, 0, i), limits=(N, M, i + 1)) for i in range(3))
+    return xt.concatenate(xt.mul(first, third), xt.sub(second, first), axis=2)
+
+
 def windows(a: Any, w: Any) -> Any:
     y = xt.maximum(xt.convolution(a, w, low=(1, 1), high=(1, 1), strides=(2, 2)), xt.scalar(0.0, "f32"))
     return y, xt.reduce_window(y, kind="max", window=(1, 1, 3, 3), strides=(1, 1, 2, 2), low=(0, 0, 1, 1),
@@ -64,6 +70,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[Shape, Any]]]] = {
     "half": (lambda a, b: xt.matmul(a, b), [x(N, M, dtype=np.float16), x(M, 33, dtype=np.float16)]),
     "product of bytes": (bytes_less_points, [x(M, N, dtype=np.uint8), x(N, M, dtype=np.int8), x(dtype=np.uint8)]),
     "short columns": (lambda a: xt.transpose(a, perm=(3, 0, 2, 1)), [x(2, 3, N, M)]),
+    "pairs": (pairs, [x(N, M, 3)]),
     "layers": (layers, [x(N, M, 16), x(16, 40), x(40, 16)]),
     "attention": (lambda q, k, v: xt.attention(q, k, v, causal=True, scale=0.3),
                   [x(1, 2, N, 8), x(1, 1, M, 8), x(1, 1, M, 8)]),

@@ -1,6 +1,6 @@
 """Concatenations of any number of parts along any axis, turned or not, made in the kernel of their operands or not.
 
-Parts are one element longer and shorter than a tile, bounds lie within tiles, and sizes are symbols.
+Parts are one element longer and shorter than a tile or columns, bounds lie within tiles, and sizes are symbols.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from xcc.dialects.xt.interpret import interpret
 from xcc.runtime.program import Launch
 from xcc.symbolic import sym
 
-PARTS = st.lists(st.sampled_from([1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 47, 48, 64, 100]), min_size=2, max_size=5)
+PARTS = st.lists(st.sampled_from([1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 47, 48, 64, 100]), min_size=2, max_size=5) \
+    | st.lists(st.sampled_from([1, 1, 1, 2]), min_size=2, max_size=4)
 DTYPES = [np.float32, np.float32, np.float16, np.int8, np.float64, np.bool_]
 
 

@@ -51,6 +51,10 @@ class Body:
         inside._values, inside.within = dict(self._values), within
         return inside
 
+    def at(self, loop: int, place: int) -> Body:
+        """The same at one place of a loop."""
+        return Body(self.ev, self.op, {**self.env, f"i{loop}": Ix(const=place)})
+
     def _get(self, v: Value) -> V | Ix:
         if v not in self._values:
             self._values[v] = self._evaluated(v)

@@ -5,11 +5,13 @@
     %v = scf.if %tile_after { read of b } else { read of a }
 
 The piece is chosen once a tile: nothing of the others is evaluated, and its coordinates need no clamps. A tile across a
-bound, where there may be one, is evaluated as before: every piece at clamped coordinates.
+bound, where there may be one, is evaluated as before: every piece at clamped coordinates. A tile that has all of a dim
+in its lanes is put together of an element's tile of each: their transpose, of which a store makes whole lines.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import gcd
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, arith_d, ir, maker, owner_op
 from xcc.passes.linalg.build.tile_builder import Builder
-from xcc.passes.linalg.build.tile_values import Ix, V
+from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.kernel.domain import Domain
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor
 from xcc.passes.shared.values import predicate
@@ -38,6 +40,10 @@ class Pieces:
     def loop(self) -> int:
         """The number of the loop."""
         return _loop(self.at) or 0
+
+    def short(self, size: int) -> bool:
+        """Whether pieces of `size` elements together are one element long, but for few."""
+        return size < 2 * len(self.values)
 
     @staticmethod
     def of(select: Operation | None) -> Pieces | None:
@@ -107,11 +113,27 @@ def one_piece(body: Body, select: Operation) -> V | None:
         return None
     lanes = index.coefs[0][0].size
     starts = [0, *(b.const for b in bounds), size]
+    begin = gcd(index.const, 0 if index.base is None else body.b.multiple(index.base))
+    if lanes == size and pieces.short(size) and begin % lanes == 0 and sorted(starts) == starts:
+        return _stacked(body, pieces, starts, index.coefs[0][0])
     if max(b - a for a, b in zip(starts, starts[1:], strict=False)) < lanes:
         return None
-    begin = gcd(index.const, 0 if index.base is None else body.b.multiple(index.base))
     aligned = begin % lanes == 0 and not any(s % lanes for s in starts[1:-1])
     return _Branches(body, pieces, index, bounds, lanes, aligned).emit(len(bounds))
+
+
+def _stacked(body: Body, pieces: Pieces, starts: list[int], lane: Axis) -> V:
+    """A tile of all of the pieces along `lane`: each element's tile over the other axes, one behind the other."""
+    b = body.b
+    parts = [body.at(pieces.loop, n).value(pieces.values[bisect_right(starts, n) - 1]) for n in range(lane.size)]
+    outer = b.align(parts)[0].axes
+    out, *rest = b.align(parts, (lane, *outer))
+    sizes = [a.size for a in out.axes]
+    for n, part in enumerate(rest, 1):
+        before = b.pure("vector.constant_mask", ir.VectorType.get(sizes, b.i1), [],
+                        mask_dim_sizes=ir.DenseI64ArrayAttr.get([n, *sizes[1:]]))
+        out = b.elementwise("arith.select", body.op.yielded[0].type, [V(before, out.axes), out, part], {})
+    return b.broadcast(out, tuple(sorted(out.axes, key=lambda a: a.order)))
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from xcc._mlir import AffineExpr, AffineMap, Attribute, Operation, Type, Value, ir
+from xcc.passes.shared.patterns import int_constant
 from xcc.passes.shared.values import index, op, pack
 from xcc.passes.vector.unroll.group_tiles import concatenated, read_group, widened_mask
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, Tile
 from xcc.passes.vector.unroll.unroller import Unroller
+
+COLUMNS = 4       # elements at most of rows of which whole vectors are read for a column
 
 
 class Transfer:
@@ -118,6 +121,20 @@ class Transfer:
             return False        # of bf16, LLVM dies of some odd numbers
         return self.mask is None or isinstance(self.mask, MaskTile) and self.mask.bounds[-1] == row \
             and self.mask_order == list(range(len(self.shape))) and rows % min(rows, self.u.lanes) == 0
+
+    def around_column(self) -> Transfer | None:
+        """The transfer of `short_rows` of which this one has a column; None where it has none."""
+        row = ir.MemRefType(self.memory.type).shape[-1] if self.rank > 1 else 1
+        if not 1 < row <= COLUMNS or not self.dims or self.dims[-1] != self.rank - 2 or self.rank - 1 in self.dims \
+                or int_constant(self.indices[-1]) is None:
+            return None
+        out = self.permuted(list(range(len(self.dims))))
+        out.shape, out.dims = (*self.shape, row), [*self.dims, self.rank - 1]
+        out.indices = [*self.indices[:-1], index(0)]
+        out.mask_order = [*self.mask_order, len(self.dims)]
+        if isinstance(self.mask, MaskTile):
+            out.mask = MaskTile((*self.mask.shape, row), [*self.mask.bounds, row], self.u.lanes, self.mask.at)
+        return out if out.short_rows() else None
 
     def mask_of_rows(self) -> MaskTile | None:
         """The mask of `short_rows` with these one after the other in its last dim."""

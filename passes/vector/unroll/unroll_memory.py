@@ -17,7 +17,7 @@ from xcc.passes.shared.values import dense_constant, extract, index, op, shuffle
 from xcc.passes.vector.unroll.group_tiles import GroupTile, concatenated
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, ScalarTile, Tile, keys
 from xcc.passes.vector.unroll.transfer import Transfer
-from xcc.passes.vector.unroll.unroll_shape import Transposed, interleaved, transposed
+from xcc.passes.vector.unroll.unroll_shape import Transposed, interleaved, picked, transposed
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 TURNING = ("vector.transpose", "vector.multi_reduction")       # short rows become columns
@@ -43,6 +43,8 @@ def _read(u: Unroller, o: Operation) -> None:
         u.set(o, _read_tile(t, padding))
     elif t.dims and t.dims[-1] is None and not t.straight():
         u.set(o, _read_tile(t, padding))
+    elif (rows := t.around_column()) is not None and not _only_scalars_wanted(o):
+        u.set(o, _read_column(t, rows, padding))
     else:
         u.set(o, ScalarTile(t.shape, t.elem, u.lanes, lambda at: t.load_scalar(at, padding), u.anchor(o)))
 
@@ -84,6 +86,23 @@ def _read_rows(t: Transfer) -> Tile:
         whole = op("vector.load", [vec(rows * row, t.elem)], [t.memory, *t.address(t.chunk_start(key))])
         for i in range(rows):
             tile.chunks[*key[:-2], key[-2] + i, 0] = shuffle(whole, whole, range(i * row, (i + 1) * row))
+    return tile
+
+
+def _read_column(t: Transfer, rows: Transfer, padding: Value) -> Tile:
+    """A column of short `rows`, of which whole vectors are read: another column's are the same."""
+    tile, mask, row, number = t.tile(), rows.mask_of_rows(), rows.shape[-1], int_constant(t.indices[-1]) or 0
+    for key in tile.keys():
+        width, parts = tile.width(key), []
+        for n in range(row):
+            start = (*t.chunk_start(key), n * width)
+            if mask is None:
+                parts.append(op("vector.load", [vec(width, t.elem)], [t.memory, *rows.address(start)]))
+            else:
+                on = mask.chunk((*key[:-1], key[-1] * row + n))
+                parts.append(op("vector.maskedload", [vec(width, t.elem)],
+                                [t.memory, *rows.masked_address(start), on, splat(padding, width)]))
+        tile.chunks[key] = picked(parts, [divmod(i * row + number, width) for i in range(width)])
     return tile
 
 

@@ -100,16 +100,18 @@ def interleaved(rows: list[Value]) -> list[Value]:
     if height & (height - 1) == 0:
         whole = _woven(rows)
         return [shuffle(whole, whole, range(i, i + width)) for i in range(0, height * width, width)]
-    out = []
-    for first in range(0, height * width, width):
-        places = [divmod(n, height) for n in range(first, first + width)]      # (column, row) of each lane
-        made, placed = rows[0], [column for column, _ in places]
-        for n in range(1, height):
-            made = shuffle(made, rows[n], [width + column if row == n else at
-                                           for (column, row), at in zip(places, placed, strict=True)])
-            placed = [lane if row <= n else 0 for lane, (_, row) in enumerate(places)]
-        out.append(made)
-    return out
+    return [picked(rows, [divmod(n, height)[::-1] for n in range(first, first + width)])
+            for first in range(0, height * width, width)]
+
+
+def picked(parts: list[Value], places: Sequence[tuple[int, int]]) -> Value:
+    """A vector of lane b of parts[a] for each (a, b), of as many `places` as a part has lanes."""
+    made, at = parts[0], [lane for _, lane in places]
+    for number, part in enumerate(parts[1:], 1):
+        made = shuffle(made, part, [len(places) + lane if n == number else kept
+                                    for (n, lane), kept in zip(places, at, strict=True)])
+        at = list(range(len(places)))
+    return made
 
 
 def _woven(rows: list[Value]) -> Value:

@@ -61,3 +61,19 @@ func.func private @short(%a: tensor<64x3xf32>, %b: tensor<64x5xf32>) -> tensor<6
   %y = "xtv.concatenate"(%a, %b) {axis = 1 : i64} : (tensor<64x3xf32>, tensor<64x5xf32>) -> tensor<64x8xf32>
   return %y : tensor<64x8xf32>
 }
+
+// -----
+// Columns: all of them in a tile, that of each, and their transpose.
+// CHECK-LABEL: func.func private @columns(
+// CHECK-SAME: vector = array<i64: 1, 16, 2>
+// CHECK-COUNT-2: vector.transfer_read {{.*}} vector<16xf32>
+// CHECK: %[[BOTH:.*]] = arith.select {{.*}} vector<2x16xf32>
+// CHECK: %[[ROWS:.*]] = vector.transpose %[[BOTH]], [1, 0]
+// CHECK: vector.transfer_write %[[ROWS]]{{.*}} vector<16x2xf32>
+func.func private @columns(%b: tensor<8x64x3xf32>) -> tensor<8x64x2xf32>
+    attributes {xt.kernel, xt.symbols = []} {
+  %x = "xt.slice"(%b) {starts = [0, 0, 1], limits = [8, 64, 2], strides = [1, 1, 1]} : (tensor<8x64x3xf32>) -> tensor<8x64x1xf32>
+  %y = "xt.slice"(%b) {starts = [0, 0, 2], limits = [8, 64, 3], strides = [1, 1, 1]} : (tensor<8x64x3xf32>) -> tensor<8x64x1xf32>
+  %c = "xtv.concatenate"(%y, %x) {axis = 2 : i64} : (tensor<8x64x1xf32>, tensor<8x64x1xf32>) -> tensor<8x64x2xf32>
+  return %c : tensor<8x64x2xf32>
+}

@@ -172,3 +172,25 @@ func.func @interleaved(%x: memref<8x3x8xf32>, %y: memref<8x40x3xf32>, %i: index,
   vector.transfer_write %t, %y[%c0, %i, %c0], %m {in_bounds = [true, true, true]} : vector<8x8x3xf32>, memref<8x40x3xf32>
   return
 }
+
+// Columns of rows of three: whole vectors of rows are read for each.
+// CHECK-LABEL: func.func @columns(
+// CHECK-SAME: %[[X:.*]]: memref<40x3xf32>
+// CHECK-COUNT-3: vector.load %[[X]]{{.*}} vector<8xf32>
+// CHECK: vector.shuffle {{.*}} [0, 3, 6, 9, 12, 15, 2, 5]
+// CHECK: vector.shuffle {{.*}} [0, 1, 2, 3, 4, 5, 10, 13]
+// CHECK-COUNT-3: vector.maskedload %[[X]]{{.*}} vector<8xf32>
+// CHECK: vector.shuffle {{.*}} [2, 5, 8, 11, 14, 1, 4, 7]
+// CHECK: vector.shuffle {{.*}} [0, 1, 2, 3, 4, 9, 12, 15]
+// CHECK-NOT: memref.load
+func.func @columns(%x: memref<40x3xf32>, %y: memref<40xf32>, %i: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %pad = arith.constant 0.0 : f32
+  %m = vector.create_mask %n : vector<8xi1>
+  %v = vector.transfer_read %x[%i, %c0], %pad {in_bounds = [true], permutation_map = affine_map<(d0, d1) -> (d0)>} : memref<40x3xf32>, vector<8xf32>
+  %w = vector.transfer_read %x[%i, %c2], %pad, %m {in_bounds = [true], permutation_map = affine_map<(d0, d1) -> (d0)>} : memref<40x3xf32>, vector<8xf32>
+  %s = arith.addf %v, %w : vector<8xf32>
+  vector.transfer_write %s, %y[%i] {in_bounds = [true]} : vector<8xf32>, memref<40xf32>
+  return
+}
