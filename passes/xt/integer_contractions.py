@@ -160,7 +160,7 @@ class _Rules(QuantisedMoves):
         a, left = attrs_of(op), dims_of(op.operands[0])
         last = len(left) - 1
         rows = nominal_count(tuple(d for n, d in enumerate(left) if n not in (*a.lhs_batch, last)), {})
-        return bool(self.chip.left) and tuple(a.lhs_contract) == (last,) and rows >= MANY_ROWS
+        return self.chip.dots and tuple(a.lhs_contract) == (last,) and rows >= MANY_ROWS
 
     def _sides(self, op: Operation, sign: str, channel: int,
                computed: bool = False) -> NoMatch | tuple[Quantised, Quantised, Value | None]:

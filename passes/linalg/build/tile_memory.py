@@ -17,6 +17,7 @@ from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.kernel.kernel import Tensor
 from xcc.passes.shared.attributes import INSIDE
+from xcc.passes.shared.regions import either
 from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim
 
@@ -74,18 +75,23 @@ class Memory:
             return self.b.elementwise("arith.trunci", t.element, [v], {})
         return v
 
-    def load_where(self, t: Tensor, indices: Sequence[Ix], test: V, other: V) -> V:
-        """The tile of a buffer along the walk of its last index where `test` holds, `other`, a number, elsewhere."""
+    def load_where(self, t: Tensor, indices: Sequence[Ix], test: V, other: V, everywhere: Value | None) -> V:
+        """The tile of a buffer along the walk of its last index where `test` holds, `other`, a number, elsewhere.
+        everywhere: whether that is all of the tile, None where nobody knows: it is read without a mask then."""
         walk, *_ = indices[-1].walk or (indices[-1],)
         (lane, _), = walk.coefs
         memref = self._buffer(t)
         element = ir.MemRefType(memref.type).element_type
         at = self.b.add(self.views.offset(t, [*indices[:-1], Ix()]), self.b.scalar(walk))
-        read = vector_d.TransferReadOp(
-            ir.VectorType.get([lane.size], element), self.views.flat(memref, t.dims, element), [at],
-            ir.AffineMapAttr.get(ir.AffineMap.get_identity(1)), other.value,
-            ir.ArrayAttr.get([ir.BoolAttr.get(True)]), mask=self.b.broadcast(test, (lane,)).value)
-        return V(read.result, (lane,))
+        flat, mask = self.views.flat(memref, t.dims, element), self.b.broadcast(test, (lane,)).value
+        kind, row = ir.VectorType.get([lane.size], element), ir.AffineMapAttr.get(ir.AffineMap.get_identity(1))
+
+        def read(mask: Value | None) -> Value:
+            return vector_d.TransferReadOp(kind, flat, [at], row, other.value,
+                                           ir.ArrayAttr.get([ir.BoolAttr.get(True)]), mask=mask).result
+
+        value = read(mask) if everywhere is None else either(everywhere, kind, lambda: read(None), lambda: read(mask))
+        return V(value, (lane,))
 
     def flat_argument(self, t: Tensor) -> Value:
         """The buffer of `t` as one dim."""
@@ -126,7 +132,9 @@ class Memory:
         dims = [d for d, i in enumerate(indices) if i.coefs]
         shape = ir.VectorType.get([a.size for a in axes], element)
         permutation = ir.AffineMap.get(len(indices), 0, [ir.AffineDimExpr.get(d) for d in dims])
-        mask = self.b.mask(axes)
+        sizes = ir.MemRefType(memref.type).shape
+        mask = self.b.mask(tuple(replace(a, limit=None) if _is_whole(indices[d], sizes[d]) else a
+                                 for a, d in zip(axes, dims, strict=True)))
         pad = self.b.constant(scalar_attr(element, 0), element)
         read = vector_d.TransferReadOp(
             shape, memref, [self.b.scalar(i) for i in indices], ir.AffineMapAttr.get(permutation), pad,
@@ -264,6 +272,11 @@ class Memory:
             ir.ArrayAttr.get([ir.BoolAttr.get(True)] * len(axes)), mask=None if mask is None else mask.value)
         if stream and mask is None:
             write.operation.attributes["xcc.stream"] = ir.UnitAttr.get()
+
+
+def _is_whole(i: Ix, size: int) -> bool:
+    """Whether `i` walks all of a dim of memory, as a panel's columns: lanes past a result's end read what is there."""
+    return i.base is None and i.const == 0 and i.coefs[0][0].size == size and i.coefs[0][0].order < REDUCTION_ORDER
 
 
 def _unravel(n: int, shape: Sequence[int]) -> list[int]:

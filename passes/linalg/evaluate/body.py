@@ -155,7 +155,28 @@ class Body:
         indices = self._places(t, read)
         if indices[-1].walk is None or not all(i.is_scalar for i in indices[:-1]):
             return None
-        return self.ev.memory.load_where(t, indices, self.value(owner.operands[0]), self.value(owner.operands[2]))
+        test, _, padding = owner.operands
+        return self.ev.memory.load_where(t, indices, self.value(test), self.value(padding), self._everywhere(test))
+
+    def _everywhere(self, test: Value) -> Value | None:
+        """Whether `test` holds for all of the tile: of comparisons with sizes, for its first and its last element.
+        None where that says nothing."""
+        bit = ir.IntegerType.get_signless(1)
+        if (both := maker(test, "arith.andi")) is not None:
+            sides = [s for v in both.operands if (s := self._everywhere(v)) is not None]
+            return self.b.pure("arith.andi", bit, sides) if len(sides) == 2 else None
+        compared = maker(test, "arith.cmpi")
+        if not (v := self.value(test)).axes:
+            return v.value
+        if compared is None or compared.attributes["predicate"].value != ULT:
+            return None
+        walk, size = (self.index(x) for x in compared.operands)
+        if len(walk.coefs) != 1 or walk.coefs[0][1] != 1 or not size.is_scalar:
+            return None
+        first, last = self.b.scalar(walk), self.b.int(walk.axes[0].size - 1)
+        ends = [self.b.pure("arith.cmpi", bit, [at, self.b.scalar(size)], predicate=compared.attributes["predicate"])
+                for at in (first, self.b.add(first, last))]
+        return self.b.pure("arith.andi", bit, ends)
 
     def _tests_range(self, test: Value, place: Value) -> bool:
         """Whether `test` implies that `place`, max(min(at, n - 1), 0), is `at`: 0 <= at < n, as one comparison."""

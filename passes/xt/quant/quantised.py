@@ -10,6 +10,7 @@ import numpy as np
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
 from xcc.dialects.xt.op import attrs_of, grouped_operands
+from xcc.passes.shared.dot_instructions import dot_products_of
 from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.passes.xt.graph.match import array_of, dims_of, dtype_of, only_user
 from xcc.passes.xt.graph.rewrite import access_of, is_stored, name_of, producer, rebuilt
@@ -43,12 +44,14 @@ class Quantised:
 @dataclass(frozen=True)
 class Signs:
     """The signs that a chip's instructions want of the left and the right bytes of a product ("": any), and whether
-    they are matrix instructions, which take activations on both sides; `floats`: 8-bit floats too, if only as f16."""
+    they are matrix instructions, which take activations on both sides; `floats`: 8-bit floats too, if only as f16;
+    `dots`: instructions that sum a lane's products."""
 
     left: str = ""
     right: str = "i8"
     both: bool = False
     floats: bool = False
+    dots: bool = False
 
     @staticmethod
     def of(chip: Chip | None) -> Signs:
@@ -59,7 +62,7 @@ class Signs:
             return Signs("", "", True, ("f16", "f16") in taken)
         if ("i8", "i8") in taken:
             return Signs("i8", "i8", True, ("f16", "f16") in taken)
-        return Signs(chip.byte_products)
+        return Signs(chip.byte_products, dots=any(d.element == "i8" for d in dot_products_of(chip)))
 
 
 def quantised(value: Value) -> Quantised | None:

@@ -181,10 +181,18 @@ func.func private @pad(%x: tensor<9x16xf32>) -> tensor<11x16xf32> attributes {xt
 
 // -----
 
-// Padded rows: what is inside is read under a mask, and the padding is what lanes outside of it get.
+// Padded rows: a tile that is inside is read whole; of another what is inside is read under a mask, and the padding is what
+// lanes outside of it get.
 // CHECK-LABEL: func.func private @pad_columns(
 // CHECK-SAME: %[[X:.*]]: memref<9x?xf32>, %{{.*}}, %[[N:.*]]: index)
-// CHECK: %[[INSIDE:.*]] = arith.cmpi ult
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %{{.*}} : vector<16xindex>
+// CHECK: %[[END:.*]] = arith.addi %[[AT:.*]], %c15
+// CHECK: %[[FIRST:.*]] = arith.cmpi ult, %[[AT]], %[[N]] : index
+// CHECK: %[[LAST:.*]] = arith.cmpi ult, %[[END]], %[[N]] : index
+// CHECK: %[[WHOLE:.*]] = arith.andi %[[FIRST]], %[[LAST]] : i1
+// CHECK: scf.if %[[WHOLE]]
+// CHECK: vector.transfer_read %{{[a-z_0-9]*}}[%{{[a-z_0-9]*}}], %cst {
+// CHECK: else
 // CHECK: vector.transfer_read %{{.*}}, %cst, %[[INSIDE]]
 // CHECK-NOT: memref.load
 // CHECK-NOT: arith.select
@@ -258,4 +266,31 @@ func.func private @columns_off(%x: tensor<15x8xf32>) -> tensor<8x15xf32> attribu
     linalg.yield %n : f32
   } -> tensor<8x15xf32>
   return %y : tensor<8x15xf32>
+}
+
+// -----
+
+// Columns of a panel are all there, also behind the result's last one: no lane is off where they are read, some are where the
+// result is stored.
+// CHECK-LABEL: func.func private @panels(
+// CHECK-SAME: %[[X:.*]]: memref<?x8xf32>, %[[W:.*]]: memref<?x8x16xf32>, %[[Y:.*]]: memref<?x?xf32>
+// CHECK-NOT: vector.create_mask
+// CHECK: vector.transfer_read %[[W]]
+// CHECK: %[[ON:.*]] = vector.create_mask
+// CHECK: vector.transfer_write %{{.*}}, %[[Y]]{{.*}}, %[[ON]]
+func.func private @panels(%x: tensor<?x8xf32>, %w: tensor<?x8x16xf32>, %m: index, %p: index, %n: index) -> tensor<?x?xf32>
+    attributes {xt.kernel, xt.symbols = ["d0", "d1", "d2"], xt.arg_dims = [["d0", 8], ["d1", 8, 16]], xt.result_dims = [["d0", "d2"]],
+    xcc.config = {block = array<i64: 1, 16>, vector = array<i64: 1, 16>, order = array<i64: 1, 0>, reduce = [array<i64: 1>]}} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n floordiv 16, k, n mod 16)>,
+      affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x8xf32>, tensor<?x8x16xf32>) outs(%f : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.mulf %a, %b : f32
+    %s = arith.addf %o, %r : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
 }

@@ -1,4 +1,5 @@
 // RUN: %xcc_opt %s --target=cpu --chip=znver4 --pass-pipeline="integer-contractions, xt-fold, mlir(canonicalize, cse)" --verify-each | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=x86-64-v3 --pass-pipeline="integer-contractions, xt-fold, mlir(canonicalize, cse)" --verify-each | filecheck %s
 
 // Two activations are multiplied in bytes where enough rows pay for bringing the right one into groups.
 // CHECK-LABEL: func.func @activations(

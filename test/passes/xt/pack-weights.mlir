@@ -64,6 +64,24 @@ func.func @computed_bytes(%x: tensor<2x5xui8>, %w: tensor<5x8xi8>) -> tensor<2x8
   return %0 : tensor<2x8xi32>
 }
 
+// Sums of unknown length copy the right side in any case, which gets whole panels, too: no lane of those is off in a product.
+// CHECK-LABEL: func.func @unknown_sums(
+// CHECK: "xt.pad"(%arg1) {high = ["64*floordiv(k + 63, 64) - k", "4*floordiv(n + 3, 4) - n"]
+// CHECK: "xt.packed_matmul"({{.*}} {batch = 0 : i64, columns = ["n"], dtype = i32}
+func.func @unknown_sums(%x: tensor<?x?xui8, ["m", "k"]>, %w: tensor<?x?xi8, ["k", "n"]>) -> tensor<?x?xi32, ["m", "n"]> {
+  %0 = "xt.dot_general"(%x, %w) {dtype = i32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<?x?xui8, ["m", "k"]>, tensor<?x?xi8, ["k", "n"]>) -> tensor<?x?xi32, ["m", "n"]>
+  return %0 : tensor<?x?xi32, ["m", "n"]>
+}
+
+// Columns of whole groups stay together.
+// CHECK-LABEL: func.func @unknown_columns(
+// CHECK-NOT: "xt.pad"
+// CHECK: "xt.dot_general"({{.*}} : (tensor<?x2x4xui8, ["m", 2, 4]>, tensor<2x?x4xi8, [2, "n", 4]>)
+func.func @unknown_columns(%x: tensor<?x8xui8, ["m", 8]>, %w: tensor<8x?xi8, [8, "n"]>) -> tensor<?x?xi32, ["m", "n"]> {
+  %0 = "xt.dot_general"(%x, %w) {dtype = i32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<?x8xui8, ["m", 8]>, tensor<8x?xi8, [8, "n"]>) -> tensor<?x?xi32, ["m", "n"]>
+  return %0 : tensor<?x?xi32, ["m", "n"]>
+}
+
 // A padding before a convolution makes the channels that are missing, and stays stored.
 // CHECK-LABEL: func.func @byte_filter(
 // CHECK: %[[W:.*]] = "xt.weight"() {name = "g.panels4x4"} : () -> tensor<2x3x3x1x4x4xi8>
