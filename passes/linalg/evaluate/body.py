@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
 ULT = 6     # arith.cmpi's predicate
+MASKED = 32     # bits of an element, from which on a mask costs less than a branch
 
 
 class Body:
@@ -156,7 +157,8 @@ class Body:
         if indices[-1].walk is None or not all(i.is_scalar for i in indices[:-1]):
             return None
         test, _, padding = owner.operands
-        return self.ev.memory.load_where(t, indices, self.value(test), self.value(padding), self._everywhere(test))
+        everywhere = self._everywhere(test) if t.element.width < MASKED else None
+        return self.ev.memory.load_where(t, indices, self.value(test), self.value(padding), everywhere)
 
     def _everywhere(self, test: Value) -> Value | None:
         """Whether `test` holds for all of the tile: of comparisons with sizes, for its first and its last element.

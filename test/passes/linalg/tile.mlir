@@ -181,42 +181,42 @@ func.func private @pad(%x: tensor<9x16xf32>) -> tensor<11x16xf32> attributes {xt
 
 // -----
 
-// Padded rows: a tile that is inside is read whole; of another what is inside is read under a mask, and the padding is what
+// Padded rows of bytes: a tile that is inside is read whole; of another what is inside is read under a mask, and the padding is what
 // lanes outside of it get.
 // CHECK-LABEL: func.func private @pad_columns(
-// CHECK-SAME: %[[X:.*]]: memref<9x?xf32>, %{{.*}}, %[[N:.*]]: index)
+// CHECK-SAME: %[[X:.*]]: memref<9x?xi8>, %{{.*}}, %[[N:.*]]: index)
 // CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %{{.*}} : vector<16xindex>
 // CHECK: %[[END:.*]] = arith.addi %[[AT:.*]], %c15
 // CHECK: %[[FIRST:.*]] = arith.cmpi ult, %[[AT]], %[[N]] : index
 // CHECK: %[[LAST:.*]] = arith.cmpi ult, %[[END]], %[[N]] : index
 // CHECK: %[[WHOLE:.*]] = arith.andi %[[FIRST]], %[[LAST]] : i1
 // CHECK: scf.if %[[WHOLE]]
-// CHECK: vector.transfer_read %{{[a-z_0-9]*}}[%{{[a-z_0-9]*}}], %cst {
+// CHECK: vector.transfer_read %{{[a-z_0-9]*}}[%{{[a-z_0-9]*}}], %c2_i8 {
 // CHECK: else
-// CHECK: vector.transfer_read %{{.*}}, %cst, %[[INSIDE]]
+// CHECK: vector.transfer_read %{{.*}}, %c2_i8, %[[INSIDE]]
 // CHECK-NOT: memref.load
 // CHECK-NOT: arith.select
-func.func private @pad_columns(%x: tensor<9x?xf32>, %n: index) -> tensor<9x32xf32> attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [[9, "d0"]], xt.result_dims = [[9, 32]],
+func.func private @pad_columns(%x: tensor<9x?xi8>, %n: index) -> tensor<9x32xi8> attributes {xt.kernel, xt.symbols = ["d0"], xt.arg_dims = [[9, "d0"]], xt.result_dims = [[9, 32]],
   xcc.config = {block = array<i64: 1, 0>, vector = array<i64: 1, 16>, order = array<i64: 0, 1>, reduce = []}} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
-  %fill = arith.constant 2.0 : f32
+  %fill = arith.constant 2 : i8
   %last = arith.subi %n, %c1 : index
-  %e = tensor.empty() : tensor<9x32xf32>
-  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<9x32xf32>) {
-  ^bb0(%o: f32):
+  %e = tensor.empty() : tensor<9x32xi8>
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<9x32xi8>) {
+  ^bb0(%o: i8):
     %i = linalg.index 0 : index
     %j = linalg.index 1 : index
     %at = arith.subi %j, %c2 : index
     %inside = arith.cmpi ult, %at, %n : index
     %high = arith.minsi %at, %last : index
     %in = arith.maxsi %high, %c0 : index
-    %v = tensor.extract %x[%i, %in] : tensor<9x?xf32>
-    %s = arith.select %inside, %v, %fill : f32
-    linalg.yield %s : f32
-  } -> tensor<9x32xf32>
-  return %r : tensor<9x32xf32>
+    %v = tensor.extract %x[%i, %in] : tensor<9x?xi8>
+    %s = arith.select %inside, %v, %fill : i8
+    linalg.yield %s : i8
+  } -> tensor<9x32xi8>
+  return %r : tensor<9x32xi8>
 }
 
 // -----
