@@ -199,8 +199,8 @@ class _Packer:
         Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N], their last dims in any order
         After:  ``packed_matmul(a, b') {columns = [N]}`` with b': [.., ceil(N / P), ceil(K / G), P, G], zeros around; a
         sum of unknown length is one over blocks, of a: [.., M, Q, K / Q], b': [.., ceil(N / P), Q, K / Q / G, P, G].
-        Without tile registers, which take whole panels alone, columns are not filled up where that alone copies b: they
-        stay together, as a dot_general of [.., M, K / G, G] and [.., K / G, N, G].
+        Without tile registers, which take whole panels alone, columns are not filled up where they are known, or that
+        alone would copy b: they stay together, as a dot_general of [.., M, K / G, G] and [.., K / G, N, G].
         """
         a, group = xt.attrs_of(op), self.group(op)
         lhs, rhs = op.operands
@@ -218,8 +218,8 @@ class _Packer:
         width = panel_width(columns, self.width, False) if isinstance(columns, int) else self.width
         left = filled(lhs, product(blocks) * group - depths[1])
         place, outer = (*range(batch), k, 2 * batch + 1 - k), xt.shape_of(left)[:-1]
-        whole = product(blocks) * group == dims[k]
-        if not self.tiles and whole and mod(columns, width) != 0:
+        together = isinstance(columns, int) or product(blocks) * group == dims[k]
+        if not self.tiles and together and mod(columns, width) != 0:
             right = xt.reshape(in_groups(rhs, place, batch, (*blocks, group), (1, columns)),
                                shape=(*dims[:batch], *blocks, columns, group))
             n = batch + len(blocks)
