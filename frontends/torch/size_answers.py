@@ -52,7 +52,7 @@ def of_all(env: ShapeEnv, condition: sympy.Basic) -> bool | None:
     return answer
 
 
-def learned(env: ShapeEnv, node: SymNode, answer: Any) -> Any:
+def learned(env: ShapeEnv, node: SymNode, answer: object) -> object:
     """The answer, which is guarded. A least of sizes that is 1 here (``x[:, 1:2]``, where it is broadcast) is 1 from
     here on: torch, which replaces no symbol for it, keeps what it found before."""
     if answer and isinstance(node.expr, sympy.Eq) and node.expr.has(Min, Max):
