@@ -59,7 +59,9 @@ class _Block:
                 self.places.update(dict.fromkeys(versions, Place("result", n)))
         for n in range(carried):
             versions, first = self._versions(values[n])
-            if versions and _same(first, self.block.arguments[n]):
+            old = self.block.arguments[n]
+            unread = first is None and bool(versions) and self.memory.end_before(old, owner_op(versions[-1]))
+            if versions and (unread or _same(first, old)):
                 self.places.update(dict.fromkeys(versions, Place("result", n)))
         for op in list(self.block.operations)[:-1]:
             self._op(op.operation)

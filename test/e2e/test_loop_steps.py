@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,15 @@ import xcc
 from xcc.diagnostics import UserError
 
 
-def loop(shape: list[Any], after: list[Any], *nodes: Any) -> Any:
-    """A Loop of `most` steps over x; `nodes` make `next` and `row` of the carried `old`."""
+def loop(shape: list[Any], after: list[Any], *nodes: Any, row: Sequence[Any] = ()) -> Any:
+    """A Loop of `most` steps over x; `nodes` make `next` and `row`, of this shape, of the carried `old`."""
     def value(name: str, kind: int, shape: list[Any]) -> Any:
         return helper.make_tensor_value_info(name, kind, shape)
 
     body = helper.make_graph(
         [node("Identity", "on", "goes"), *nodes], "body",
         [value("i", 7, []), value("on", 9, []), value("old", 1, shape)],
-        [value("goes", 9, []), value("next", 1, after), value("row", 1, [])])
+        [value("goes", 9, []), value("next", 1, after), value("row", 1, list(row))])
     return helper.make_node("Loop", ["most", "", "x"], ["y", "rows"], body=body)
 
 
@@ -33,6 +34,15 @@ ONE = {"one": np.ones(1, np.float32)}
 @pytest.mark.parametrize("steps", [-1, 0, 2])
 def test_a_count_below_zero_is_no_step(steps: int) -> None:
     check([loop([3], [3], *ADD)], {"x": numbers(3)}, "y rows", {"most": np.array(steps)})
+
+
+@pytest.mark.parametrize("again", ["mixed", "old"])
+def test_a_state_that_is_a_row_too(again: str) -> None:
+    """Written to both places, over the state before where nothing reads that any more."""
+    nodes = (node("MatMul", "old w", "mixed"), node("Add", f"mixed {again}", "sum"), node("Tanh", "sum", "next"),
+             node("Identity", "next", "row"))
+    check([loop([3, 8], [3, 8], *nodes, row=[3, 8])], {"x": numbers(3, 8)}, "y rows",
+          {"most": np.array(4), "w": numbers(8, 8)})
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])

@@ -1,6 +1,7 @@
 """lstm, gru and rnn as one product over all time steps and a scan; short static sequences are unrolled.
 
-Narrow floats are operands of products and results; gates and states between the steps are f32.
+Narrow floats are operands of products and results; gates and states between the steps are f32, but for a state that is
+an operand and a result alone.
 """
 
 from __future__ import annotations
@@ -60,9 +61,14 @@ def project(x: Value, w: Value, d: int) -> Value:
                           dtype=wide(dtype(w)))
 
 
-def row(b: Value, d: int) -> Value:
-    """Direction `d` of a bias or of states, in the type of sums."""
-    return convert(drop(take(b, 0, d, d + 1), 0), wide(dtype(b)))
+def row(b: Value, d: int, kind: str = "") -> Value:
+    """Direction `d` of a bias or of states as `kind`, by default in the type of sums."""
+    return convert(drop(take(b, 0, d, d + 1), 0), kind or wide(dtype(b)))
+
+
+def hidden_type(x: Value, r: Value) -> str:
+    """The type between the steps of a state that products and results alone read."""
+    return dtype(x) if dtype(x) == dtype(r) else wide(dtype(r))
 
 
 def biases(b: Value, d: int) -> list[Value]:
@@ -102,9 +108,9 @@ def _masked(step: Step, lengths: Value | None, kind: str) -> Callable[..., tuple
 
 
 def run(a: Attrs, x: Value, w: Value, bias: Callable[[int], Value] | None, hidden: Dim, initial: Sequence[Value | None],
-        lengths: Value | None,
-        step: Step) -> list[Value]:
-    """All hidden states [seq, dirs, batch, H] and the last states. `step` gets x w + bias(direction) of its time."""
+        lengths: Value | None, step: Step, kinds: Sequence[str]) -> list[Value]:
+    """All hidden states [seq, dirs, batch, H] and the last states. `step` gets x w + bias(direction) of its time, and
+    states of the types `kinds`."""
     seq, batch = shape(x)[:2]
     outs, lasts = [], []
     for d in range(2 if a.direction == "bidirectional" else 1):
@@ -114,7 +120,8 @@ def run(a: Attrs, x: Value, w: Value, bias: Callable[[int], Value] | None, hidde
             xs = xt.add(xs, bias(d))
         if backward and lengths is not None:
             xs = _flip(xs, lengths)
-        states = [xt.broadcast(const(0, xs), shape=(batch, hidden)) if s is None else row(s, d) for s in initial]
+        states = [xt.broadcast(xt.scalar(0, kind), shape=(batch, hidden)) if s is None else row(s, d, kind)
+                  for s, kind in zip(initial, kinds, strict=True)]
         one = _masked(step, lengths, dtype(x))
         states, ys = _over_time(one, d, xs, states, seq, backward and lengths is None)
         if backward and lengths is not None:
@@ -147,7 +154,7 @@ def _over_time(step: Callable[..., tuple[list[Value], Value]], d: int, xs: Value
 def lstm(a: Attrs, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None, h0: Value | None,
          c0: Value | None, p: Value | None) -> list[Value]:
     """Gates i, o, f, c; see xt.lstm."""
-    hidden = shape(r)[2]
+    hidden, kind = shape(r)[2], hidden_type(x, r)
 
     def step(d: int, xs: Value, states: Sequence[Value]) -> list[Value]:
         h, c = states
@@ -158,9 +165,9 @@ def lstm(a: Attrs, x: Value, w: Value, r: Value, b: Value | None, lengths: Value
         c = xt.add(xt.mul(f, c), xt.mul(i, activate(a, 3 * d + 1, g)))
         o = activate(a, 3 * d, _peeped(o, peep[1], c))
         bent = ACTIVATIONS[a.activations[3 * d + 2]](c, a.alphas[3 * d + 2], a.betas[3 * d + 2])
-        return [xt.mul(o, bent), c]
+        return [convert(xt.mul(o, bent), kind), c]
 
-    return run(a, x, w, _both_biases(b), hidden, [h0, c0], lengths, step)
+    return run(a, x, w, _both_biases(b), hidden, [h0, c0], lengths, step, [kind, wide(dtype(r))])
 
 
 def _peeped(gate: Value, weight: Value | None, cell: Value) -> Value:
@@ -187,16 +194,18 @@ def gru(a: Attrs, x: Value, w: Value, r: Value, b: Value | None, lengths: Value 
         n = activate(a, 2 * d + 1, xt.add(take(xs, -1, 2 * hidden, 3 * hidden), right))
         return [xt.add(xt.mul(xt.sub(const(1, z), z), n), xt.mul(z, h))]
 
-    return run(a, x, w, None if b is None else lambda d: biases(b, d)[0], hidden, [h0], lengths, step)
+    return run(a, x, w, None if b is None else lambda d: biases(b, d)[0], hidden, [h0], lengths, step,
+               [wide(dtype(r))])
 
 
 @decomposes("rnn")
 def rnn(a: Attrs, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None,
         h0: Value | None) -> list[Value]:
     """h' = f(x w + h r + b)."""
+    kind = hidden_type(x, r)
 
     def step(d: int, xs: Value, states: Sequence[Value]) -> list[Value]:
-        return [activate(a, d, xt.add(xs, project(states[0], r, d)))]
+        return [convert(activate(a, d, xt.add(xs, project(states[0], r, d))), kind)]
 
-    return run(a, x, w, _both_biases(b), shape(r)[2], [h0], lengths, step)
+    return run(a, x, w, _both_biases(b), shape(r)[2], [h0], lengths, step, [kind])
 

@@ -93,8 +93,11 @@ class Outliner:
                     _replace_in(unit.op, old, replaced[old])
             else:
                 outputs = unit.outputs()
-                results = self._dispatch(unit, outputs, replaced, terminator)
-                replaced.update(zip(outputs, results, strict=True))
+                again = _yielded_again(terminator, unit, outputs)
+                results = self._dispatch(unit, [*outputs, *(v for _, v in again)], replaced, terminator)
+                replaced.update(zip(outputs, results, strict=False))
+                for (place, _), result in zip(again, results[len(outputs):], strict=True):
+                    terminator.operands[place] = result
         for n in reversed(graph.nodes):
             if n.index in group_of or (n.kind != "host" and not any(list(v.uses) for v in n.results)):
                 n.op.erase()
@@ -193,6 +196,16 @@ class _SymbolNames:
             elif f.kind == "dims" and name in out:
                 out[name] = f.encode(tuple(self.dim(d) for d in f.decode(out[name])))
         return out
+
+
+def _yielded_again(terminator: Operation, group: Group, outputs: Sequence[Value]) -> list[tuple[int, Value]]:
+    """What of the `outputs` a step of a loop yields several times, as a state and as a result, with its places behind
+    the first: the kernel writes each, where there were copies else. Not what loops write, or what is updated in place.
+    """
+    if terminator.name != "xtv.yield" or any(n.kind == "opaque" or IN_PLACE in n.op.attributes for n in group.nodes):
+        return []
+    yielded = list(terminator.operands)
+    return [(n, v) for n, v in enumerate(yielded) if v in outputs and yielded.index(v) < n]
 
 
 def _binding(op: Operation) -> tuple[Dim, Dim] | None:

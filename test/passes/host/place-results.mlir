@@ -59,3 +59,19 @@ func.func @control(%x: tensor<4xf32> {xt.name = "x"}, %c: tensor<i1> {xt.name = 
   }) : (tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// -----
+
+// A state that nothing reads any more when the next one is made is overwritten; not where the same op reads it.
+// CHECK-LABEL: @states
+// CHECK: kernel = @product
+// CHECK: {host.places = ["result 0", "own"], kernel = @gates
+func.func @states(%x: tensor<4xf32> {xt.name = "x"}, %z: tensor<4xf32> {xt.name = "z"}) -> (tensor<4xf32> {xt.name = "y"}, tensor<4xf32> {xt.name = "w"}) {
+  %0:2 = "xtv.scan"(%x, %z) ({
+  ^bb0(%h: tensor<4xf32>, %c: tensor<4xf32>):
+    %1 = "xtv.dispatch"(%h) {kernel = @product, symbols = []} : (tensor<4xf32>) -> tensor<4xf32>
+    %2:2 = "xtv.dispatch"(%1, %c) {kernel = @gates, symbols = []} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    "xtv.yield"(%2#0, %2#1) : (tensor<4xf32>, tensor<4xf32>) -> ()
+  }) {axes = [], length = [5], operandSegmentSizes = array<i32: 2, 0>, out_axes = [], out_reverse = [], reverse = []} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %0#0, %0#1 : tensor<4xf32>, tensor<4xf32>
+}
