@@ -55,9 +55,9 @@ class GpuBody:
         """Enqueues the program; `env` gets the symbols that the run binds."""
         self._run(self.program.body, shape, env)
 
-    def enqueue(self, statement: Statement, shape: PlacedShape) -> None:
-        """Enqueues one statement alone."""
-        self._enqueue(statement, shape, dict(shape.env), self.uploads)
+    def enqueue(self, statement: Statement, shape: PlacedShape, turns: Mapping[str, int] | None = None) -> None:
+        """Enqueues one statement alone; in these `turns` of the loops around it, by counter."""
+        self._enqueue(statement, shape, {**shape.env, **(turns or {})}, self.uploads)
 
     def _run(self, body: Sequence[Statement], shape: PlacedShape, env: dict[str, int]) -> None:
         for part in self._parts(body):

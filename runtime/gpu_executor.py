@@ -258,9 +258,9 @@ class GpuExecutor:
         shape = self._in_rooms(symbols)
         self._body.run(shape, dict(shape.env))
 
-    def launch(self, launch: Launch, symbols: Mapping[str, int]) -> None:
-        """Enqueues one launch of the program alone."""
-        self._body.enqueue(launch, self._in_rooms(symbols))
+    def launch(self, launch: Launch, symbols: Mapping[str, int], turns: Mapping[str, int]) -> None:
+        """Enqueues one launch of the program alone; in these `turns` of the loops around it, by counter."""
+        self._body.enqueue(launch, self._in_rooms(symbols), turns)
 
     def _in_rooms(self, symbols: Mapping[str, int]) -> PlacedShape:
         shape = self._places.shape(symbols, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from xcc import symbolic
@@ -39,33 +39,35 @@ def run_times(executor: Any, symbols: Mapping[str, int], repeats: int = REPEATS,
 
 
 def profile(executor: Any, symbols: Mapping[str, int], repeats: int = 10) -> list[LaunchTime]:
-    """Each launch that the program reaches without a condition or loop count known only later, and its seconds."""
+    """Each launch that the program reaches without a condition or loop count known only later, and its seconds; of a
+    loop those of its first turn."""
     driver = executor.driver
     out = []
-    for launch in _launches(executor.program.body):
-        if any(s not in symbols for d in (*launch.grid, *launch.symbols) for s in symbolic.symbols_of(d)):
+    for launch, turns in _launches(executor.program.body, {}):
+        known = {**symbols, **turns}
+        if any(s not in known for d in (*launch.grid, *launch.symbols) for s in symbolic.symbols_of(d)):
             continue
         driver.begin_capture()      # a launch from here takes longer than many a kernel
         for _ in range(repeats):
-            executor.launch(launch, symbols)
+            executor.launch(launch, symbols, turns)
         graph = driver.end_capture()
         driver.replay(graph)
         start = driver.event()
         driver.replay(graph)
         seconds = driver.elapsed_ms(start, driver.event()) * 1e-3 / repeats
         driver.free_graph(graph)
-        out.append(LaunchTime(launch.kernel, seconds, tuple(symbolic.evaluate(d, symbols) for d in launch.symbols)))
+        out.append(LaunchTime(launch.kernel, seconds, tuple(symbolic.evaluate(d, known) for d in launch.symbols)))
     return out
 
 
-def _launches(body: Iterable[Statement]) -> Iterable[Launch]:
+def _launches(body: Iterable[Statement], turns: Mapping[str, int]) -> Iterator[tuple[Launch, Mapping[str, int]]]:
+    """The launches, with the counters of the loops around them at their first turn."""
     for s in body:
         if isinstance(s, Launch):
-            yield s
+            yield s, turns
         elif isinstance(s, If):
-            yield from _launches(s.then)
-            yield from _launches(s.orelse)
+            yield from _launches((*s.then, *s.orelse), turns)
         elif isinstance(s, While):
-            yield from _launches((*s.before, *s.body))
+            yield from _launches((*s.before, *s.body), turns)
         elif isinstance(s, For):
-            yield from _launches(s.body)
+            yield from _launches(s.body, {**turns, s.counter: 0})

@@ -104,6 +104,7 @@ def test_a_loop_over_slices_is_unrolled_into_one_graph():
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     np.testing.assert_array_equal(run.run([x], {"n": 3})[0], x + 1)
     assert driver.log.count("capture") == 1
+    assert [t.kernel for t in run.profile([x], {"n": 3})] == ["add_one"]       # of the first turn
 
 
 def test_a_size_that_the_model_computes_shapes_the_output():
