@@ -3,7 +3,10 @@ whose code the interpreter runs."""
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -128,7 +131,8 @@ def check(body: Callable[..., Any], *inputs: Array, dynamic: bool = False, toler
     """Compares `body` compiled to `body` interpreted; `tolerance` multiplies what the element type allows."""
     expected = interpret(build(body, inputs), inputs)
     module = build(body, inputs, dynamic)
-    outputs = compiled(module).run({f"x{i}": behind_poison(a) for i, a in enumerate(inputs)})
+    given = {f"x{i}": (fenced if a.size % 2 else behind_poison)(a) for i, a in enumerate(inputs)}
+    outputs = compiled(module).run(given)
     for got, want in zip(outputs.values(), expected, strict=True):
         compare(got, want, tolerance, module)
 
@@ -136,6 +140,18 @@ def check(body: Callable[..., Any], *inputs: Array, dynamic: bool = False, toler
 def behind_poison(a: Array) -> Array:
     """The same numbers in memory behind whose end lies NaN."""
     copy = guarded(a.shape, a.dtype)
+    copy[...] = a
+    return copy
+
+
+def fenced(a: Array) -> Array:
+    """The same numbers at the end of a page, behind which to read is a fault (where the system is Linux)."""
+    size = -(-a.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, size + mmap.PAGESIZE)
+    if sys.platform == "linux":
+        end = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + size
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(end), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    copy: Array = np.ndarray(a.shape, a.dtype, memory, size - a.nbytes)
     copy[...] = a
     return copy
 

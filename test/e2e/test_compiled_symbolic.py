@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled import compare, compiled, examples, filled, module_of
+from compiled import compare, compiled, examples, fenced, filled, module_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,6 +81,8 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[Shape, Any]]]] = {
                 [x(9, N), x(M, N, dtype=np.int64), x(M, N)]),
     "order": (lambda a: (*xt.sort(a, axis=0), xt.cumulative(a, kind="sum", axis=1)), [x(N, M)]),
     "best": (lambda a: (xt.top_k(a, k=1, axis=1)[1], xt.arg_reduce(a, kind="argmin", axis=1)), [x(N, 5, M)]),
+    "every third": (lambda a: xt.cumulative(xt.exp(xt.slice(a, starts=(0, 0), limits=(N, M), strides=(1, 3))),
+                                            kind="sum", axis=1), [x(N, M)]),
     "joined": (joined, [x(N, 5), x(M, 5)]),
     "padded": (lambda a: xt.pad(a, low=(1, 0), high=(N, 2), value=3.0), [x(N, M)]),
     "resized": (lambda a: xt.resize(a, shape=(1, 2, 2 * N, floordiv(M, 2)), mode="linear", coordinate="asymmetric"),
@@ -118,7 +120,7 @@ def run_at(body: Callable[..., Any], inputs: list[tuple[Shape, Any]], sizes: lis
     for seed, size in enumerate(sizes):
         arrays = [_values(t, size, seed + i) for i, t in enumerate(types)]
         want = interpret(module, arrays)
-        got = model.run({f"x{i}": a for i, a in enumerate(arrays)})
+        got = model.run({f"x{i}": fenced(a) for i, a in enumerate(arrays)})
         for g, w in zip(got.values(), want, strict=True):
             compare(g, w, 4, f"{size}: {g} is not {w}")
 

@@ -127,13 +127,14 @@ class Memory:
                 return rows
         return self._gather(memref, t, indices, element, guard, inside)
 
-    def _transfer(self, memref: Value, indices: Sequence[Ix], element: Type) -> V:
+    def _transfer(self, memref: Value, indices: Sequence[Ix], element: Type, *, sized: bool = True) -> V:
+        """sized: the memory is as large as its type says; a tile's own view may go past the end."""
         axes = tuple(i.coefs[0][0] for i in indices if i.coefs)
         dims = [d for d, i in enumerate(indices) if i.coefs]
         shape = ir.VectorType.get([a.size for a in axes], element)
         permutation = ir.AffineMap.get(len(indices), 0, [ir.AffineDimExpr.get(d) for d in dims])
         sizes = ir.MemRefType(memref.type).shape
-        mask = self.b.mask(tuple(replace(a, limit=None) if _is_whole(indices[d], sizes[d]) else a
+        mask = self.b.mask(tuple(replace(a, limit=None) if sized and _is_whole(indices[d], sizes[d]) else a
                                  for a, d in zip(axes, dims, strict=True)))
         pad = self.b.constant(scalar_attr(element, 0), element)
         read = vector_d.TransferReadOp(
@@ -150,7 +151,7 @@ class Memory:
         offset = self.views.offset(t, indices)
         view = self.views.view(memref, offset, [a.size for a in axes], [steps[a] for a in axes], element)
         zero = [Ix(coefs=((a, 1),)) for a in axes]
-        return self._transfer(view, zero, element)
+        return self._transfer(view, zero, element, sized=False)
 
     def _rows(self, memref: Value, t: Tensor, indices: Sequence[Ix], element: Type) -> V | None:
         """Contiguous in the last dim, anything in the others: one 1-D read a row. None when it does not fit."""
@@ -276,7 +277,9 @@ class Memory:
 
 def _is_whole(i: Ix, size: int) -> bool:
     """Whether `i` walks all of a dim of memory, as a panel's columns: lanes past a result's end read what is there."""
-    return i.base is None and i.const == 0 and i.coefs[0][0].size == size and i.coefs[0][0].order < REDUCTION_ORDER
+    (axis, step), *others = i.coefs
+    return not others and step == 1 and i.base is None and i.const == 0 and axis.size == size \
+        and axis.order < REDUCTION_ORDER
 
 
 def _unravel(n: int, shape: Sequence[int]) -> list[int]:

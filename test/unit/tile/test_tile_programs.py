@@ -187,7 +187,7 @@ def test_a_watcher_sees_reads_and_writes():
     line = copy.__code__.co_firstlineno + 1
     assert [(inside, outside) for _, inside, outside in seen.reads] == [(True, False), (True, True)]
     assert all(where.startswith(f"{__file__}:{line}:") for where, *_ in seen.reads)
-    assert seen.writes == [((0, 0, 0), [0, 1, 2, 3], False), ((1, 0, 0), [2, 3, 4, 5], False)]
+    assert seen.writes == [((0, 0, 0), [0, 1, 2, 3], ""), ((1, 0, 0), [2, 3, 4, 5], "")]
 
 
 def test_text_and_program_are_one():
