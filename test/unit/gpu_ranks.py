@@ -46,15 +46,18 @@ def ranks(fake: FakeNccl, program: Program, mesh: Mesh, work: Callable[[Any], An
     job = uuid.uuid4().hex      # another test may find the same port
     groups = sorted({s.axes for s in program.body if isinstance(s, Collective)})
     out: list[Any] = [None] * mesh.size
+    kept: list[Any] = []        # until all have ended: others may still write to the memory of one that fails
 
     def one(rank: int) -> None:
         driver = fake.local.driver = gpu({"add_one": add_one, **kernels})
         try:
             world = World(Place(rank, mesh.size, rank, mesh.size, "127.0.0.1", port, job), seconds=240)
-            out[rank] = work(SimpleNamespace(
+            given = SimpleNamespace(
                 run=GpuExecutor(driver, program, [b"module"], {}, dict.fromkeys(kernels, 0),
                                 Nccl(driver, world, mesh, groups)),
-                driver=driver, world=world, rank=rank))
+                driver=driver, world=world, rank=rank)
+            kept.append(given)
+            out[rank] = work(given)
         except BaseException as e:
             out[rank] = e.with_traceback(None)      # which holds the executor
             if not isinstance(e, (UserError, NcclError, threading.BrokenBarrierError)):
