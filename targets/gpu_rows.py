@@ -6,7 +6,7 @@ a block a row; longer rows are walked in a loop. Columns are reduced by the thre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from xcc import symbolic
@@ -21,6 +21,7 @@ from xcc.targets.gpu_windows import window_tile
 ROW_IN_REGISTERS = 16384    # elements of a row that one block keeps
 WARP_ROW = 1024             # elements of a row that one warp keeps
 POINTWISE_TILE = 1024
+FEW_POINTWISE = 128         # elements of a tile, at least, where larger ones would leave cores without work
 COLUMN_BYTES = (128, 64, 32)    # of neighbours in a step of a column reduction: the most that leave work for nearly all
                                 # cores, at least a sector
 COLUMN_ELEMENTS = 32        # of a thread in it: several loads of 16 bytes are under way
@@ -223,8 +224,9 @@ def _pointwise(place: Domain, windows: bool, chip: Chip) -> tuple[list[int], lis
     dims = place.dims
     last = len(dims) - 1
     tile = [1] * len(dims)
-    tile[last] = min(POINTWISE_TILE if len(dims) == 1 else POINTWISE_TILE // 4, pow2_above(estimate(dims[last])))
     across = _transposed_dim(place)
+    most = POINTWISE_TILE if windows or across is not None else _elements(dims, chip)
+    tile[last] = min(most if len(dims) == 1 else most // 4, pow2_above(estimate(dims[last])))
     if across is not None:
         side = TRANSPOSE_BYTES // element_bytes(place.main.element)
         wide = side * (2 if volume(dims) >= TRANSPOSE_TILES * chip.cores * 2 * side * side else 1)
@@ -234,21 +236,30 @@ def _pointwise(place: Domain, windows: bool, chip: Chip) -> tuple[list[int], lis
             tile[d] = max(tile[d], min(POINTWISE_TILE // (tile[last] * tile[across] // tile[d]),
                                        pow2_above(estimate(dims[d]))))
     elif len(dims) > 1 and not windows:
-        tile[last] = _along(estimate(dims[last]), tile[last])
-    room = max(1, POINTWISE_TILE // prod(tile))
+        tile[last] = _along(estimate(dims[last]), tile[last], most)
+    room = max(1, most // prod(tile))
     for d in (d for d in range(last - 1, -1, -1) if tile[d] == 1):
         tile[d] = min(room, pow2_above(estimate(dims[d])))
         room //= tile[d]
-    return tile, tile, _threads(prod(tile), chip)
+    return tile, tile, _threads(prod(tile) * POINTWISE_TILE // most, chip)
 
 
-def _along(size: int, least: int) -> int:
+def _elements(dims: Sequence[Dim], chip: Chip) -> int:
+    """Elements of a pointwise tile. Where few are known to be there, a block for each core, with as many threads: what
+    a thread does one behind the other is the time that they take."""
+    most, known = POINTWISE_TILE, all(isinstance(d, int) for d in dims)
+    while known and most > FEW_POINTWISE and volume(dims) < most * chip.cores:
+        most //= 2
+    return most
+
+
+def _along(size: int, least: int, most: int) -> int:
     """Elements of a pointwise tile along a row of `size`: all of the tile's, or as few as `least` where a row would be
     padded more.
 
     What a block reads then lies together: in four rows of 256 each, 8192x4096 f16 values take 1% longer on an H100.
     """
-    wider = [n for n in (2 * least, 4 * least) if n <= POINTWISE_TILE and -size % n <= -size % least]
+    wider = [n for n in (2 * least, 4 * least) if n <= most and -size % n <= -size % least]
     return max(wider, default=least)
 
 

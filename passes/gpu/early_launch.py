@@ -12,12 +12,14 @@ emitter that a launch may ask for it; without asking, both instructions do nothi
 
 Blocks that are placed while the cores are at work go where there is room: several to a core, none to another. Kernels
 with products (``xcc.product``) last as long as their fullest core and are not launched early: on an H100 that made BERT
-in f32 take 3.65 ms in place of 1.89, and in f16 572 us in place of 509.
+in f32 take 3.65 ms in place of 1.89, and in f16 572 us in place of 509. Those whose few blocks leave half of the cores
+or more without work are: a step of an LSTM takes 3.5 us in place of 3.8.
 """
 
 from __future__ import annotations
 
-from xcc._mlir import Module, ir
+from xcc import symbolic
+from xcc._mlir import Module, Operation, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.distribute import PRODUCT
 from xcc.passes.gpu.nvvm_kernel_functions import nvvm_kernels
@@ -39,5 +41,11 @@ class EarlyLaunch(Pass):
         for op in nvvm_kernels(module):
             with ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0]):
                 inline_asm(TEXT, "~{memory}")
-            if PRODUCT not in op.attributes:
+            if PRODUCT not in op.attributes or _leaves_half(op, ctx.chip):
                 op.attributes[EARLY] = ir.UnitAttr.get()
+
+
+def _leaves_half(kernel: Operation, chip: Chip) -> bool:
+    """Whether at least half of the chip's cores get no workgroup of it, for all sizes."""
+    grid = symbolic.parse(ir.StringAttr(kernel.attributes["xcc.grid"]).value)
+    return isinstance(grid, int) and 2 * grid <= chip.cores

@@ -10,6 +10,11 @@
 // CHECK-LABEL: llvm.func @product(
 // CHECK-NOT: xcc.early
 // CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}"
+// CHECK-LABEL: llvm.func @sized(
+// CHECK-NOT: xcc.early
+// Those that leave half of the cores (132) without work are: there is room beside them.
+// CHECK-LABEL: llvm.func @few(
+// CHECK-SAME: xcc.early
 // CHECK-LABEL: llvm.func @helper(
 // CHECK-NOT: griddepcontrol
 // OLD-NOT: griddepcontrol
@@ -20,9 +25,15 @@ gpu.module @k_gpu {
     llvm.store %c, %x : f32, !llvm.ptr
     llvm.return
   }
-  llvm.func @product(%x: !llvm.ptr) attributes {nvvm.kernel, xcc.product} {
+  llvm.func @product(%x: !llvm.ptr) attributes {nvvm.kernel, xcc.grid = "67", xcc.product} {
     %c = llvm.mlir.constant(1.0 : f32) : f32
     llvm.store %c, %x : f32, !llvm.ptr
+    llvm.return
+  }
+  llvm.func @sized(%x: !llvm.ptr) attributes {nvvm.kernel, xcc.grid = "n", xcc.product} {
+    llvm.return
+  }
+  llvm.func @few(%x: !llvm.ptr) attributes {nvvm.kernel, xcc.grid = "66", xcc.product} {
     llvm.return
   }
   llvm.func @helper(%x: !llvm.ptr) {

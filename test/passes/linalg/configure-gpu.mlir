@@ -252,3 +252,38 @@ func.func private @eighths(%x: tensor<4000x4000xf8E4M3FN>, %w: tensor<4000x4000x
   } -> tensor<4000x4000xf32>
   return %y : tensor<4000x4000xf32>
 }
+
+// -----
+
+// Few elements: a block for each core, with as many threads as a whole tile has; all of a large tensor's.
+// SM80-LABEL: func.func private @few(
+// SM80-SAME: block = array<i64: 128>{{.*}}threads = 128 : i64
+// SM90-LABEL: func.func private @few(
+// SM90-SAME: block = array<i64: 128>{{.*}}threads = 128 : i64
+func.func private @few(%x: tensor<16x256xf32>) -> tensor<16x256xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[16, 256]], xt.result_dims = [[16, 256]]} {
+  %e = tensor.empty() : tensor<16x256xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<16x256xf32>) outs(%e : tensor<16x256xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %t = math.tanh %p : f32
+    linalg.yield %t : f32
+  } -> tensor<16x256xf32>
+  return %y : tensor<16x256xf32>
+}
+
+// -----
+
+// SM80-LABEL: func.func private @many(
+// SM80-SAME: block = array<i64: 1024>{{.*}}threads = 128 : i64
+// SM90-LABEL: func.func private @many(
+// SM90-SAME: block = array<i64: 1024>{{.*}}threads = 128 : i64
+func.func private @many(%x: tensor<1600x1024xf32>) -> tensor<1600x1024xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[1600, 1024]], xt.result_dims = [[1600, 1024]]} {
+  %e = tensor.empty() : tensor<1600x1024xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<1600x1024xf32>) outs(%e : tensor<1600x1024xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %t = math.tanh %p : f32
+    linalg.yield %t : f32
+  } -> tensor<1600x1024xf32>
+  return %y : tensor<1600x1024xf32>
+}
