@@ -170,21 +170,24 @@ def scatter(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value
     op("vector.scatter", [], [at.line(), start, places, active, _stored(body.get(value), at)])
 
 
-def atomic(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, mask: Value,
-           positions: Sequence[Value]) -> Value:
-    """tile.atomic, on one dim: what targets take is of a line of one dim."""
+def update(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, mask: Value, *rest: Any) -> Value:
+    """tile.atomic and tile.compare_swap, on one dim: what targets take is of a line of one dim. rest: what is expected
+    of a tile.compare_swap, then the positions."""
+    *expected, positions = rest
     at = body.views[buffer]
     start, places, active = _line(body, at, body.get(mask), positions)
     places = arith_d.addi(places, broadcast(start, shape_of(places)))
     tile = body.get(value)
     shape = shape_of(tile)
     line = [prod(shape)]
-    made = op("tile.atomic", [vector_of(line, element_of(tile))],
-              [reshaped(tile, line), at.line(), reshaped(active, line), reshaped(places, line)],
-              kind=source.attributes["kind"])
+    made = op(source.name, [vector_of(line, element_of(tile))],
+              [reshaped(tile, line), at.line(), reshaped(active, line),
+               *(reshaped(body.get(v), line) for v in expected), reshaped(places, line)],
+              **{n: source.attributes[n] for n in source.attributes if n == "kind"})
     return reshaped(made, shape)
 
 
 HANDLERS: dict[str, Callable[..., Any]] = {
-    "atomic": atomic, "gather": gather, "load": load, "scatter": scatter, "store": store, "view": view,
+    "atomic": update, "compare_swap": update, "gather": gather, "load": load, "scatter": scatter, "store": store,
+    "view": view,
 }
