@@ -120,24 +120,31 @@ def writes(op: Operation) -> bool:
 
 def reads_nothing(op: Operation) -> bool:
     """Whether a value is made of positions and scalars alone, cheaply."""
-    if op.name in ("vector.step", "vector.create_mask", "vector.constant_mask", "arith.constant"):
-        return True
-    if not (is_view(op) or is_elementwise(op)) or op.name.startswith(("math.", "arith.div", "arith.rem")):
-        return False
-    return all(not is_vector(v) or (not isinstance(v.owner, ir.Block) and reads_nothing(v.owner.operation))
-               for v in op.operands)
+    seen: set[Operation] = set()
+    todo = [op]
+    while todo:
+        op = todo.pop()
+        if op in seen or op.name in ("vector.step", "vector.create_mask", "vector.constant_mask", "arith.constant"):
+            continue
+        seen.add(op)
+        made_of = [v for v in op.operands if is_vector(v)]
+        if not (is_view(op) or is_elementwise(op)) or op.name.startswith(("math.", "arith.div", "arith.rem")) \
+                or any(isinstance(v.owner, ir.Block) for v in made_of):
+            return False
+        todo += [v.owner.operation for v in made_of]
+    return True
 
 
 def cost_of(op: Operation) -> int:
-    """Operations for an element of a lazy value. Views and constants are free, and masks of places: most loops end
-    where these do."""
-    if op.name == "arith.constant" or (reads_nothing(op) and _is_mask(op.results[0])):
+    """Operations for an element of a lazy value, counted up to FUNCTION. Views and constants are free, and masks of
+    places: most loops end where these do."""
+    if op.name == "arith.constant" or (_is_mask(op.results[0]) and reads_nothing(op)):
         return 0
-    own = 0 if is_view(op) else next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
-    if op.name in LOADS:
-        return own
-    return own + sum(cost_of(v.owner.operation) for v in op.operands
-                     if is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation))
+    cost = 0 if is_view(op) else next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
+    for v in op.operands if op.name not in LOADS else ():
+        if cost < FUNCTION and is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation):
+            cost += cost_of(v.owner.operation)
+    return cost
 
 
 def _roots(op: Operation, block: Block, found: set[Operation], seen: set[Operation]) -> None:
