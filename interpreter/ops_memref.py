@@ -230,7 +230,8 @@ def _generic_atomic(source: Operation, kernel: Kernel) -> Runner:
     return run
 
 
-def _one_by_one(machine: Machine, ref: MemRef, indices: Sequence[Array], new: Callable[[Array, Any], Any]) -> Array:
+def _one_by_one(machine: Machine, ref: MemRef, indices: Sequence[Array],
+                new: Callable[[Array, np.intp], Array]) -> Array:
     """Thread after thread puts to its place what `new` says of it, by the elements that threads found; what was there
     before."""
     at = np.broadcast_to(machine.address(ref, list(indices)), (machine.count,))

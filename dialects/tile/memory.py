@@ -1,7 +1,6 @@
 """Views of buffers, and what reads and writes them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -246,7 +245,8 @@ class CompareSwap(TileOp, name="compare_swap"):
         return _updated(buffer, mask, positions, value, lambda old, at: value[at] if old == expected[at] else old)
 
 
-def _updated(buffer: Array, mask: Array, positions: Arrays, value: Array, new: Callable[[Any, Any], Any]) -> Array:
+def _updated(buffer: Array, mask: Array, positions: Arrays, value: Array,
+             new: Callable[[Array, tuple[int, ...]], Array]) -> Array:
     """Puts `new` of what is there, and of a place among the positions, to each of them; what was there before."""
     there = mask & inside(buffer, positions)
     old = np.zeros_like(value)

@@ -135,11 +135,11 @@ class _Watch(tile.Watch):
         who = use.who[units]
         return np.asarray((who != 0) & (who != len(self._instances)) & (self._locks.common(use.locks[units]) == 0))
 
-    def _note(self, use: _Use, units: Units, who: Any) -> None:
+    def _note(self, use: _Use, units: Units, who: Units | int) -> None:
         use.locks[units] = np.where(use.who[units] == 0, self._locks.held, self._locks.common(use.locks[units]))
         use.who[units], use.when[units] = who, self._locks.now
 
-    def _order(self, use: _Use, unit: Any) -> str:
+    def _order(self, use: _Use, unit: int) -> str:
         locked = self._locks.held or use.locks[unit]
         return "the order of instances is any" + ", and they hold no lock in common" * bool(locked)
 

@@ -96,8 +96,9 @@ class NumpyMachine:
         _writable(view)[tuple(i[valid] for i in at)] = value.data[valid]
 
     def atomic(self, kind: str, view: View, indices: Sequence[Tile], value: Tile, mask: Tile | None) -> Array:
-        def new(old: Any, place: Any) -> Any:
-            return value.data[place] if kind == "exchange" else _ATOMICS[kind](old, value.data[place])
+        def new(old: Array, place: tuple[int, ...]) -> Array:
+            given: Array = value.data[place]
+            return given if kind == "exchange" else np.asarray(_ATOMICS[kind](old, given))
 
         return self._update(view, [i.data for i in indices], value, mask, new)
 
@@ -107,7 +108,7 @@ class NumpyMachine:
                             lambda old, place: value.data[place] if old == expected.data[place] else old)
 
     def _update(self, view: View, at: Sequence[Array], like: Tile, mask: Tile | None,
-                new: Callable[[Any, Any], Any]) -> Array:
+                new: Callable[[Array, tuple[int, ...]], Array]) -> Array:
         valid = self._valid(view, at, like.shape, mask)
         target, old = _writable(view), np.zeros(like.shape, like.dtype.numpy)
         for place in zip(*np.nonzero(valid), strict=True) if like.shape else [()] * int(valid):

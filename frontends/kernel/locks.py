@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 __all__ = ["Locks"]
 
+Array = np.ndarray[Any, Any]
+
 
 class Locks:
     """Of one run. Sets of locks have numbers, 0 that of none. `now`: how many updates of words there were."""
@@ -23,7 +25,7 @@ class Locks:
         self._sets: list[frozenset[int]] = [frozenset()]
         self._numbers = {self._sets[0]: 0}
         self._signals: list[dict[int, int]] = []        # of each instance: the time of its last update, by address
-        self._words: dict[int, tuple[Any, Any, int]] = {}   # of this one, by address: the word, what it was, the time
+        self._words: dict[int, tuple[Array, object, int]] = {}   # of this: the word, what it was, the time
         self._held: int | None = 0
 
     def begin(self) -> None:
@@ -31,7 +33,7 @@ class Locks:
         self._signals.append({a: t for a, (word, was, t) in self._words.items() if word.item() != was})
         self._words, self._held = {}, 0
 
-    def update(self, buffer: Any, at: tuple[int, ...]) -> None:
+    def update(self, buffer: Array, at: tuple[int, ...]) -> None:
         """The instance is about to update an element."""
         word = buffer[tuple(slice(i, i + 1) for i in at)]
         address = word.__array_interface__["data"][0]
@@ -46,7 +48,7 @@ class Locks:
             self._held = self._number(frozenset(a for a, (word, was, _) in self._words.items() if word.item() != was))
         return self._held
 
-    def common(self, sets: NDArray[Any]) -> NDArray[Any]:
+    def common(self, sets: Array) -> Array:
         """What of each of the sets the instance holds."""
         if not self.held:
             return np.zeros_like(sets)
@@ -54,7 +56,7 @@ class Locks:
         mine = self._sets[self.held]
         return np.asarray([self._number(self._sets[n] & mine) for n in found], sets.dtype)[where]
 
-    def signalled(self, instances: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+    def signalled(self, instances: Array, times: Array) -> NDArray[np.bool_]:
         """Whether what each of some instances did at a time is ahead of what this one does from now on."""
         if not self._words:
             return np.zeros(np.shape(instances), np.bool_)

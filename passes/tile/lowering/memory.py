@@ -170,10 +170,15 @@ def scatter(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value
     op("vector.scatter", [], [at.line(), start, places, active, _stored(body.get(value), at)])
 
 
-def update(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, mask: Value, *rest: Any) -> Value:
-    """tile.atomic and tile.compare_swap, on one dim: what targets take is of a line of one dim. rest: what is expected
-    of a tile.compare_swap, then the positions."""
-    *expected, positions = rest
+def compare_swap(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, mask: Value, expected: Value,
+                 positions: Sequence[Value]) -> Value:
+    """tile.compare_swap"""
+    return atomic(body, source, a, value, buffer, mask, positions, [expected])
+
+
+def atomic(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, mask: Value,
+           positions: Sequence[Value], expected: Sequence[Value] = ()) -> Value:
+    """tile.atomic, on one dim: what targets take is of a line of one dim."""
     at = body.views[buffer]
     start, places, active = _line(body, at, body.get(mask), positions)
     places = arith_d.addi(places, broadcast(start, shape_of(places)))
@@ -188,6 +193,6 @@ def update(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value,
 
 
 HANDLERS: dict[str, Callable[..., Any]] = {
-    "atomic": update, "compare_swap": update, "gather": gather, "load": load, "scatter": scatter, "store": store,
-    "view": view,
+    "atomic": atomic, "compare_swap": compare_swap, "gather": gather, "load": load, "scatter": scatter,
+    "store": store, "view": view,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xcc._mlir import Block, Operation, Value, ir
+from xcc._mlir import Block, Operation, Value, ir, owner_op
 from xcc.passes.shared.updates import UPDATES
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.passes.walk import ops_where
@@ -131,7 +131,7 @@ def reads_nothing(op: Operation) -> bool:
         if not (is_view(op) or is_elementwise(op)) or op.name.startswith(("math.", "arith.div", "arith.rem")) \
                 or any(isinstance(v.owner, ir.Block) for v in made_of):
             return False
-        todo += [v.owner.operation for v in made_of]
+        todo += [owner_op(v) for v in made_of]
     return True
 
 
