@@ -104,7 +104,7 @@ def _acquire(machine: Machine) -> None:
 @op("scf.while")
 def _while(source: Operation, kernel: Kernel) -> Runner:
     before, after = (kernel.block(r.blocks[0]) for r in source.regions)
-    spins = bool(ops_where(source, lambda o: o.name == "memref.atomic_rmw"))
+    spins = bool(ops_where(source, lambda o: o.name in ("memref.atomic_rmw", "memref.generic_atomic_rmw")))
     kernel.spins |= spins
 
     def run(machine: Machine, *initial: Array) -> Array | tuple[Array, ...]:

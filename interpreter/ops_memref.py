@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,16 +211,34 @@ def _atomic(source: Operation, kernel: Kernel) -> Runner:
     kind = arith_d.AtomicRMWKind(ir.IntegerAttr(source.attributes["kind"]).value).name
     if kind not in _ATOMICS:
         raise UserError(f"the interpreter does not know this atomic: {source}")
-    function = _ATOMICS[kind]
+    function = _ATOMICS[kind] or (lambda old, value: value)
 
     def run(machine: Machine, value: Array, ref: MemRef, *indices: Array) -> Array:
-        at = np.broadcast_to(machine.address(ref, list(indices)), (machine.count,))
         value = np.broadcast_to(value, (machine.count,))
-        memory, old = ref.buffer.typed(ref.dtype), np.empty(machine.count, ref.dtype)
-        for thread in np.flatnonzero(machine.mask):
-            where = at[thread]
-            old[thread] = memory[where]
-            memory[where] = value[thread] if function is None else function(memory[where], value[thread])
-            machine.updates += bool(memory[where] != old[thread])
-        return old
+        return _one_by_one(machine, ref, indices, lambda old, thread: function(old[thread], value[thread]))
     return run
+
+
+@op("memref.generic_atomic_rmw")
+def _generic_atomic(source: Operation, kernel: Kernel) -> Runner:
+    note_shared(kernel, source.operands[0].type)
+    body = kernel.block(source.regions[0].blocks[0])
+
+    def run(machine: Machine, ref: MemRef, *indices: Array) -> Array:
+        return _one_by_one(machine, ref, indices, lambda old, thread: np.broadcast_to(
+            body.run(machine, [old])[0], old.shape)[thread])
+    return run
+
+
+def _one_by_one(machine: Machine, ref: MemRef, indices: Sequence[Array],
+                new: Callable[[Array, np.intp], Array]) -> Array:
+    """Thread after thread puts to its place what `new` says of it, by the elements that threads found; what was there
+    before."""
+    at = np.broadcast_to(machine.address(ref, list(indices)), (machine.count,))
+    memory, old = ref.buffer.typed(ref.dtype), np.zeros(machine.count, ref.dtype)
+    for thread in np.flatnonzero(machine.mask):
+        where = at[thread]
+        old[thread] = memory[where]
+        memory[where] = new(old, thread)
+        machine.updates += bool(memory[where] != old[thread])
+    return old

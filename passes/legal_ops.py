@@ -11,7 +11,7 @@ _MAIN = ("func.func", "func.return", "xtv.dispatch", "xt.reshape", "xt.bitcast",
 
 TILES = (*_BUILTIN, *_SCALAR, "memref.*", "vector.*", "affine.apply", "affine.min", "affine.max", "ub.poison")
 """What tile programs are made of, and what a target's own stages may leave of them."""
-BLOCKS = ("tile.accumulate", "tile.atomic", "tile.sort", "gpu.barrier")
+BLOCKS = ("tile.accumulate", "tile.atomic", "tile.compare_swap", "tile.sort", "gpu.barrier")
 """What tile programs hold besides, for targets that have a rule for it."""
 PLANNED = (*TILES, *BLOCKS, "builtin.unrealized_conversion_cast")
 """Likewise behind stage `plan` of a GPU, where conversions between layouts are casts."""

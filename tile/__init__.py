@@ -74,7 +74,7 @@ from xcc.tile.functions import (
     where,
     zeros,
 )
-from xcc.tile.memory import Buffer, atomic, gather, load, scatter, store
+from xcc.tile.memory import Buffer, atomic, compare_swap, gather, load, scatter, store
 from xcc.tile.places import located, not_mine
 from xcc.tile.places import where as caller
 from xcc.tile.program import BufferOf, Program, ScalarOf, build, parse
@@ -84,11 +84,10 @@ from xcc.tile.values import Value, convert
 
 __all__ = [
     "Buffer", "BufferOf", "Compiled", "Program", "ScalarOf", "Value", "Watch", "abs", "all", "any", "arange",
-    "argmax", "argmin", "assert_", "atomic", "bind", "bitcast", "broadcast_to", "build", "caller", "cdiv",
-    "ceil", "clip", "compile", "constant", "convert", "cos", "cummax", "cumprod", "cumsum", "dot", "erf",
+    "argmax", "argmin", "assert_", "atomic", "bind", "bitcast", "broadcast_to", "build", "caller", "cdiv", "ceil",
+    "clip", "compare_swap", "compile", "constant", "convert", "cos", "cummax", "cumprod", "cumsum", "dot", "erf",
     "evaluate", "exp", "exp2", "expand_dims", "floor", "fma", "for_", "full", "gather", "if_", "join", "load",
     "located", "log", "log2", "max", "maximum", "min", "minimum", "mulhi", "not_mine", "num_programs", "parse",
     "philox", "print_", "prod", "program_id", "random", "reduce", "rsqrt", "run", "scan", "scatter", "sigmoid",
-    "sin", "sort", "split", "sqrt", "store", "sum", "tanh", "transpose", "unsupported", "where", "while_",
-    "zeros",
+    "sin", "sort", "split", "sqrt", "store", "sum", "tanh", "transpose", "unsupported", "where", "while_", "zeros",
 ]

@@ -207,7 +207,7 @@ class _Machine:
             self.watch.read(where_of(op), self.program, buffer, indices, active, getattr(a, "inside", False))
         if cls.effects in ("write", "both"):
             self.watch.write(where_of(op), self.program, buffer, indices, active,
-                             a.kind if cls.effects == "both" else "")
+                             getattr(a, "kind", "compare_swap") if cls.effects == "both" else "")
 
     def loop(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         low, high, step, *carried = values

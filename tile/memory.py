@@ -11,7 +11,7 @@ from xcc.tile.functions import arange, full, where
 from xcc.tile.places import place
 from xcc.tile.values import Value, as_value, broadcast, common, complain, convert, emit, index_of
 
-__all__ = ["Buffer", "atomic", "gather", "load", "scatter", "store"]
+__all__ = ["Buffer", "atomic", "compare_swap", "gather", "load", "scatter", "store"]
 
 Mask = Value | bool | None
 
@@ -75,6 +75,11 @@ class Buffer:
         """`atomic`."""
         return atomic(self, kind, *positions, value=value, mask=mask)
 
+    def compare_swap(self, *positions: int | Value, expected: float | Value, value: float | Value,
+                     mask: Mask = None) -> Value:
+        """`compare_swap`."""
+        return compare_swap(self, *positions, expected=expected, value=value, mask=mask)
+
     def __repr__(self) -> str:
         return f"<{self.type}>"
 
@@ -128,6 +133,15 @@ def atomic(buffer: Buffer, kind: str, *positions: int | Value, value: float | Va
                  buffer.dtype).reshape(shape)
 
 
+def compare_swap(buffer: Buffer, *positions: int | Value, expected: float | Value, value: float | Value,
+                 mask: Mask = None) -> Value:
+    """Puts `value` to the positions (scalars will do) where what is there is `expected`, nothing between; what was
+    there before."""
+    m, places, shape = _masked(mask, positions, value, expected)
+    return Value(emit("compare_swap", _fitting(value, buffer, m), buffer.ir, m.ir, _fitting(expected, buffer, m),
+                      *(p.ir for p in places)), buffer.dtype).reshape(shape)
+
+
 def _other(buffer: Buffer, other: float | Value | None) -> Any:
     if not isinstance(buffer, Buffer):
         raise complain(f"{buffer!r} is no buffer")
@@ -141,7 +155,7 @@ def _fitting(value: float | Value, buffer: Buffer, mask: Value) -> Any:
     return broadcast(convert(as_value(value, buffer.dtype), buffer.dtype), mask.shape).ir
 
 
-def _masked(mask: Mask, positions: Sequence[int | Value], value: float | Value = 0) -> tuple[
+def _masked(mask: Mask, positions: Sequence[int | Value], *values: float | Value) -> tuple[
         Value, list[Value], tuple[int, ...]]:
     """The mask and the positions, all of one shape, and that which the result is to have: scalars are tiles of 1."""
     places = [as_value(p, "index") for p in positions]
@@ -152,7 +166,7 @@ def _masked(mask: Mask, positions: Sequence[int | Value], value: float | Value =
     if m.dtype != "i1":
         raise complain(f"the mask is {m!r}, not i1")
     shape: tuple[int, ...] = ()
-    for v in (*places, m, as_value(value) if not isinstance(value, (bool, int, float)) else m):
+    for v in (*places, m, *(as_value(v) for v in values if not isinstance(v, (bool, int, float)))):
         shape = common(full(shape, 0) if shape else v, full(v.shape, 0) if v.shape else v)[0].shape \
             if shape and v.shape else shape or v.shape
     return broadcast(m, shape or (1,)), [broadcast(p, shape or (1,)) for p in places], shape

@@ -1,6 +1,6 @@
 """Views of buffers, and what reads and writes them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -213,13 +213,48 @@ class Atomic(TileOp, name="atomic"):
         return list(positions), mask
 
     def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array, positions: Arrays) -> Array:
-        there = mask & inside(buffer, positions)
-        old = np.zeros_like(value)
-        for at in zip(*np.nonzero(there), strict=True):
-            place = tuple(int(i[at]) for i in positions)
-            old[at] = buffer[place]
-            buffer[place] = combined(a.kind, buffer[place], value[at])
-        return old
+        return _updated(buffer, mask, positions, value, lambda old, at: combined(a.kind, old, value[at]))
+
+
+class CompareSwap(TileOp, name="compare_swap"):
+    """Puts the elements of `value` to `positions` where what is there is that of `expected`, each as one step that
+    nothing comes between, and gives what was there before; where the mask is off or a position outside the buffer
+    nothing is done, and the result is 0. Of integers; the order is any."""
+
+    effects = "both"
+    value = operand()
+    buffer = operand()
+    mask = operand()
+    expected = operand()
+    positions = variadic()
+
+    def infer(a: Attrs, value: TileType, buffer: TileType, mask: TileType, expected: TileType,
+              positions: tuple[TileType, ...]) -> TileType:
+        Scatter.infer(a, value, buffer, mask, positions)
+        if expected != value:
+            raise InferError(f"expected is {expected}, the value {value}")
+        if value.dtype not in ("i32", "i64"):
+            raise InferError(f"there is no compare and swap of {value.dtype}")
+        return value
+
+    def places(a: Attrs, value: Array, buffer: Array, mask: Array, expected: Array, positions: Arrays
+               ) -> tuple[Sequence[Array], Array]:
+        return list(positions), mask
+
+    def evaluate(a: Attrs, value: Array, buffer: Array, mask: Array, expected: Array, positions: Arrays) -> Array:
+        return _updated(buffer, mask, positions, value, lambda old, at: value[at] if old == expected[at] else old)
+
+
+def _updated(buffer: Array, mask: Array, positions: Arrays, value: Array,
+             new: Callable[[Array, tuple[int, ...]], Array]) -> Array:
+    """Puts `new` of what is there, and of a place among the positions, to each of them; what was there before."""
+    there = mask & inside(buffer, positions)
+    old = np.zeros_like(value)
+    for at in zip(*np.nonzero(there), strict=True):
+        place = tuple(int(i[at]) for i in positions)
+        old[at] = buffer[place]
+        buffer[place] = new(buffer[place], at)
+    return old
 
 
 def combined(kind: str, old: Array, new: Array) -> Array:

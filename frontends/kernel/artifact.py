@@ -6,6 +6,7 @@ from xcc import symbolic, tile
 from xcc._mlir import ir
 from xcc.driver.link import link_program
 from xcc.passes.base import PassContext
+from xcc.passes.shared.updates import UPDATES
 from xcc.passes.walk import ops_where
 from xcc.runtime.artifact import Artifact
 from xcc.runtime.program import Buffer, Launch, Program
@@ -14,7 +15,7 @@ from xcc.weights import WeightStore
 
 __all__ = ["artifact_of", "written"]
 
-_WRITERS = ("tile.store", "tile.scatter", "tile.atomic")
+_WRITERS = ("tile.store", "tile.scatter", *UPDATES)
 
 
 def artifact_of(made: tile.Compiled) -> Artifact:

@@ -1,9 +1,8 @@
 """``XCC_KERNEL=check``: runs a tile program in numpy and finds what would be wrong on a device, with the line.
 
 Reads outside an array that has no `other` for them, reads of what nobody wrote (of arrays of :func:`xcc.empty`), and
-instances that meet: one reads or writes what another one writes, other than by atomics alone. Instances that exchange
-are in order, as those that take and release a lock: what one did ahead of its last exchange is done for those that
-exchange after it.
+instances that meet: one reads or writes what another one writes, other than by atomics alone, unless they hold one
+lock, or one waits for a signal of the other (see :mod:`xcc.frontends.kernel.locks`).
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from xcc import tile
 from xcc.dialects.tile.memory import inside as inside_of
 from xcc.frontends.kernel.artifact import written
 from xcc.frontends.kernel.launching import writable
+from xcc.frontends.kernel.locks import Locks
 from xcc.frontends.kernel.place import error, place_at
 from xcc.frontends.kernel.unwritten import unwritten
 
@@ -38,24 +38,31 @@ def check(program: tile.Program, arrays: Mapping[str, Any], grid: Sequence[int])
     watch.settle()
 
 
+class _Use:
+    """Who did something to each of `count` units last: the number of an instance plus 1, when, and which locks all who
+    did it held."""
+
+    def __init__(self, count: int) -> None:
+        self.who, self.when, self.locks = (np.zeros(count, np.int32) for _ in range(3))
+
+
 @dataclass
 class _Memory:
-    """Who used the bytes of some arrays that overlap: `writer` and `reader` have the number of an instance plus 1, of
-    each `unit` bytes; `line` the number of the place that wrote; `released`, whether an exchange followed."""
+    """Who used the bytes of some arrays that overlap, each `unit` bytes; `line` is the number of the place that wrote
+    with the fewest locks."""
 
     begin: int
     end: int
     unit: int
-    writer: Any = None
-    reader: Any = None
     line: Any = None
     atomic: Any = None
-    released: Flags = field(init=False)
+    writes: _Use = field(init=False)
+    reads: _Use = field(init=False)
 
     def prepare(self) -> None:
         count = (self.end - self.begin) // self.unit + 1
-        self.writer, self.reader, self.line = (np.zeros(count, np.int32) for _ in range(3))
-        self.atomic, self.released = (np.zeros(count, np.bool_) for _ in range(2))
+        self.writes, self.reads = _Use(count), _Use(count)
+        self.line, self.atomic = np.zeros(count, np.int32), np.zeros(count, np.bool_)
 
 
 class _Watch(tile.Watch):
@@ -66,13 +73,12 @@ class _Watch(tile.Watch):
         self._places: list[str] = [""]
         self._numbers: dict[str, int] = {}
         self._pending: tuple[str, _Memory, Any] | None = None       # a read, unless an atomic's write follows
-        self._used: list[tuple[_Memory, Units]] = []      # by this instance, since its last exchange
-        self._exchanged = False                         # this instance
+        self._locks = Locks()
 
     def begin(self, program: tuple[int, ...]) -> None:
         self.settle()
         self._instances.append(program)
-        self._used, self._exchanged = [], False
+        self._locks.begin()
 
     def read(self, where: str, program: tuple[int, ...], buffer: Any, indices: Sequence[Any], active: Any,
              inside: bool) -> None:
@@ -95,47 +101,47 @@ class _Watch(tile.Watch):
         if atomic:
             self._pending = None
         self.settle()
-        if atomic == "exchange":
-            self._exchange()
         there = np.broadcast_to(active & inside_of(buffer, indices), np.shape(indices[0]))
-        memory, units = self._units(buffer, [np.asarray(i)[there] for i in indices])
-        me = len(self._instances)
-        writer, reader = self._before(memory, units)
-        met = (writer != 0) & (writer != me) & ~(bool(atomic) & memory.atomic[units])
+        at = [np.asarray(i)[there] for i in indices]
+        memory, units = self._units(buffer, at)
+        met = self._met(memory.writes, units) & ~(bool(atomic) & memory.atomic[units])
         if met.any():
             self._meet("writes", where, buffer, memory, units[met][0])
-        read = (reader != 0) & (reader != me)
+        read = self._met(memory.reads, units)
         if read.any():
-            raise error(f"{self._instance()} writes what {self._other(reader[read][0])} reads, in "
-                        f"'{self._name(buffer)}': the order of instances is any", place_at(where))
-        memory.writer[units], memory.atomic[units] = me, bool(atomic)
-        memory.line[units] = self._number(where)
+            unit = units[read][0]
+            raise error(f"{self._instance()} writes what {self._other(memory.reads.who[unit])} reads, in "
+                        f"'{self._name(buffer)}': {self._order(memory.reads, unit)}", place_at(where))
+        self._note(memory.writes, units, len(self._instances))
+        fewest = units[memory.writes.locks[units] == self._locks.held]
+        memory.line[fewest], memory.atomic[units] = self._number(where), bool(atomic)
+        if atomic and there.sum() == 1:
+            self._locks.update(buffer, tuple(int(i[0]) for i in at))
 
     def settle(self) -> None:
         """Notes the last read."""
         if self._pending is None:
             return
         (where, memory, units), self._pending = self._pending, None
-        me = len(self._instances)
-        writer, reader = self._before(memory, units)
-        met = (writer != 0) & (writer != me)
+        met = self._met(memory.writes, units)
         if met.any():
             self._meet("reads", where, None, memory, units[met][0])
-        memory.reader[units] = np.where((reader == 0) | (reader == me), me, _MANY)
+        me, reader = len(self._instances), memory.reads.who[units]
+        self._note(memory.reads, units, np.where((reader == 0) | (reader == me), me, _MANY))
 
-    def _before(self, memory: _Memory, units: Units) -> tuple[Units, Units]:
-        """The writers and readers of units, but for those that an exchange of theirs and then one of mine put ahead."""
-        self._used.append((memory, units))
-        known = units[memory.released[units] & self._exchanged]
-        memory.writer[known] = memory.reader[known] = 0
-        memory.released[units] = False
-        return memory.writer[units], memory.reader[units]
+    def _met(self, use: _Use, units: Units) -> Flags:
+        """Where another instance uses units at any time beside this one; what signals put ahead is forgotten."""
+        use.who[units[self._locks.signalled(use.who[units], use.when[units])]] = 0
+        who = use.who[units]
+        return np.asarray((who != 0) & (who != len(self._instances)) & (self._locks.common(use.locks[units]) == 0))
 
-    def _exchange(self) -> None:
-        me = len(self._instances)
-        for memory, units in self._used:
-            memory.released[units] = np.isin(memory.writer[units], (0, me)) & np.isin(memory.reader[units], (0, me))
-        self._used, self._exchanged = [], True
+    def _note(self, use: _Use, units: Units, who: Units | int) -> None:
+        use.locks[units] = np.where(use.who[units] == 0, self._locks.held, self._locks.common(use.locks[units]))
+        use.who[units], use.when[units] = who, self._locks.now
+
+    def _order(self, use: _Use, unit: int) -> str:
+        locked = self._locks.held or use.locks[unit]
+        return "the order of instances is any" + ", and they hold no lock in common" * bool(locked)
 
     def failed(self, where: str, program: tuple[int, ...], message: str) -> None:
         raise error(f"the assertion does not hold in {self._instance()}{message and ': '}{message}", place_at(where))
@@ -147,9 +153,10 @@ class _Watch(tile.Watch):
         names = [n for n, (low, high) in self._names.items() if low <= memory.begin + int(unit) * memory.unit < high]
         name = self._name(buffer) if buffer is not None else names[0]
         also = [n for n in names if n != name]
-        raise error(f"{self._instance()} {verb} what {self._other(memory.writer[unit])} writes in {line}, in "
+        raise error(f"{self._instance()} {verb} what {self._other(memory.writes.who[unit])} writes in {line}, in "
                     f"'{name}'" + (f", which shares memory with '{also[0]}'" if also else "")
-                    + ": the order of instances is any; give each its own part, or use an atomic", place_at(where))
+                    + f": {self._order(memory.writes, unit)}; give each its own part, or use an atomic",
+                    place_at(where))
 
     def _units(self, buffer: Any, at: Sequence[Any]) -> tuple[_Memory, Any]:
         """The memory of `buffer`, and the numbers of the units of its elements at `at`."""

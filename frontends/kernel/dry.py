@@ -18,7 +18,7 @@ class DryMachine:
     def _nothing(self, *_operands: object, **_attributes: object) -> None:
         return None
 
-    constant = op = load = store = gather = scatter = atomic = program = size = check = show = _nothing
+    constant = op = load = store = gather = scatter = atomic = compare_swap = program = size = check = show = _nothing
 
     def combine(self, _name: str, tiles: Sequence[Tile], _axis: int, step: Callable[..., Sequence[Tile]],
                 _reverse: bool) -> Sequence[object]:

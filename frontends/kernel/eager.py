@@ -96,14 +96,25 @@ class NumpyMachine:
         _writable(view)[tuple(i[valid] for i in at)] = value.data[valid]
 
     def atomic(self, kind: str, view: View, indices: Sequence[Tile], value: Tile, mask: Tile | None) -> Array:
-        at = [i.data for i in indices]
-        valid = self._valid(view, at, value.shape, mask)
-        target, old = _writable(view), np.zeros(value.shape, value.dtype.numpy)
-        for place in zip(*np.nonzero(valid), strict=True) if value.shape else [()] * int(valid):
+        def new(old: Array, place: tuple[int, ...]) -> Array:
+            given: Array = value.data[place]
+            return given if kind == "exchange" else np.asarray(_ATOMICS[kind](old, given))
+
+        return self._update(view, [i.data for i in indices], value, mask, new)
+
+    def compare_swap(self, view: View, indices: Sequence[Tile], expected: Tile, value: Tile,
+                     mask: Tile | None) -> Array:
+        return self._update(view, [i.data for i in indices], value, mask,
+                            lambda old, place: value.data[place] if old == expected.data[place] else old)
+
+    def _update(self, view: View, at: Sequence[Array], like: Tile, mask: Tile | None,
+                new: Callable[[Array, tuple[int, ...]], Array]) -> Array:
+        valid = self._valid(view, at, like.shape, mask)
+        target, old = _writable(view), np.zeros(like.shape, like.dtype.numpy)
+        for place in zip(*np.nonzero(valid), strict=True) if like.shape else [()] * int(valid):
             where = tuple(int(i[place]) for i in at)
             old[place] = target[where]
-            new = value.data[place]
-            target[where] = new if kind == "exchange" else _ATOMICS[kind](target[where], new)
+            target[where] = new(target[where], place)
         return old
 
     def combine(self, name: str, tiles: Sequence[Tile], axis: int, step: Callable[..., Sequence[Tile]],

@@ -47,6 +47,10 @@ class Machine(Protocol):
     def atomic(self, kind: str, view: View, indices: Sequence[Tile], value: Tile, mask: Tile | None) -> object:
         """Combines what is there with an element, for each place of `indices`; what was there before, else 0."""
 
+    def compare_swap(self, view: View, indices: Sequence[Tile], expected: Tile, value: Tile,
+                     mask: Tile | None) -> object:
+        """Writes an element for each place of `indices` where that of `expected` is there; what was there, else 0."""
+
     def combine(self, name: str, tiles: Sequence[Tile], axis: int, step: Callable[..., Sequence[Tile]],
                 reverse: bool) -> Sequence[object]:
         """Data of a "reduce" or "scan" of several tiles by a function of tiles."""

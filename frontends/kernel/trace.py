@@ -137,6 +137,12 @@ class TraceMachine:
             return tile.atomic(view.data, kind, *self._places(indices), value=_stored(value),
                                mask=None if mask is None else _needed(mask))
 
+    def compare_swap(self, view: View, indices: Sequence[Tile], expected: Tile, value: Tile,
+                     mask: Tile | None) -> Value:
+        with self._here():
+            return tile.compare_swap(view.data, *self._places(indices), expected=_stored(expected),
+                                     value=_stored(value), mask=None if mask is None else _needed(mask))
+
     def combine(self, name: str, tiles: Sequence[Tile], axis: int, step: Callable[..., Sequence[Tile]],
                 reverse: bool) -> Sequence[Value]:
         kinds = [TileType(t.dtype) for t in (*tiles, *tiles)]

@@ -88,6 +88,17 @@ class View:
         """Puts the smaller of the elements of `value` and what is there to `indices`."""
         return self.atomic("min", indices, value, mask)
 
+    def compare_swap(self, indices: object, expected: object, value: object, mask: object = None) -> Tile:
+        """Puts the elements of `value` to `indices` where `expected` is there, each with nothing between. What was
+        there before: `expected` where it was put; 0 where nothing is done."""
+        if not self.dtype.is_integer or self.dtype.bits < 32:
+            raise error(f"compare_swap is for integers of 32 and 64 bits, not for {self!r}: t.bitcast(xcc.i32) makes "
+                        "such of floats")
+        want = self._value(expected)
+        places, x = self._scattered(indices, value, mask, want)
+        want = stretch(want, x.shape)
+        return Tile(x.type, machine().compare_swap(self, places, want, x, self._mask(mask, x.type)))
+
     def _whole(self, _other: object) -> NoReturn:
         raise error(f"{self!r} is no tile: read a tile of it with .tile(offsets, shape)")
 
@@ -95,8 +106,8 @@ class View:
     __lt__ = __le__ = __gt__ = __ge__ = _whole
 
     def __getattr__(self, name: str) -> Any:
-        raise no_attribute(repr(self), name, "arrays have .tile, .store, .gather, .scatter, the atomic ones, .shape, "
-                           ".dtype and .ndim")
+        raise no_attribute(repr(self), name, "arrays have .tile, .store, .gather, .scatter, the atomic ones, "
+                           ".compare_swap, .shape, .dtype and .ndim")
 
     def __len__(self) -> int:
         raise error(f"how many elements {self!r} has is known when the kernel runs: use .shape[0]")
@@ -133,9 +144,9 @@ class View:
             raise error(f"the shapes of the indices {shapes} and of what goes with them do not broadcast")
         return [stretch(convert(t, NUMBER_INT.dtype), shape) for t in found], shape
 
-    def _scattered(self, indices: object, value: object, mask: object) -> tuple[list[Tile], Tile]:
+    def _scattered(self, indices: object, value: object, *also: object) -> tuple[list[Tile], Tile]:
         x = self._value(value)
-        places, shape = self._indices(indices, x, mask)
+        places, shape = self._indices(indices, x, *also)
         return places, stretch(x, shape)
 
     def _value(self, value: object) -> Tile:

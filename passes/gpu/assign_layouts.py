@@ -24,9 +24,9 @@ from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, config_int
 from xcc.passes.gpu.memory.access import Access, mask_layout, neighbours_in_lanes, neighbours_in_registers
-from xcc.passes.gpu.thread.atomics import ATOMIC
 from xcc.passes.gpu.thread.combine import ACCUMULATE, accumulated_layout
 from xcc.passes.gpu.thread.sort import SORT
+from xcc.passes.shared.updates import UPDATES
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.passes.walk import walk
 from xcc.targets.base import Chip
@@ -105,7 +105,7 @@ class _Assigner:
         if vectors and free(op):
             return None
         layout = self.layout_of(vectors[0]) if vectors else self.layout_of(op.operands[uses[0]])
-        if op.name == ATOMIC and updates_run(op):      # a warp's lanes update whole sectors at once
+        if op.name in UPDATES and updates_run(op):      # a warp's lanes update whole sectors at once
             layout = blocked(layout.shape, [0], 1, self.chip.warp, self.warps)
         if op.name == "vector.transfer_read":
             self.loads.append(op)
@@ -116,7 +116,7 @@ class _Assigner:
             for i, wanted in enumerate((plan.lhs, plan.rhs, plan.result)):
                 self.values.use(op, i, wanted if wanted is not None else self.layout_of(op.operands[i]))
             return self.values.set(op, [layout])
-        if is_elementwise(op) or op.name in ("vector.gather", "vector.extract", ATOMIC):
+        if is_elementwise(op) or op.name in ("vector.gather", "vector.extract", *UPDATES):
             for i in uses:
                 self.values.use(op, i, layout)
             if vectors:
@@ -259,7 +259,7 @@ class _Assigner:
     def sweep(self) -> None:
         """Erases the vector ops that nothing uses."""
         for op in reversed(walk(self.func.regions[0].blocks[0])):
-            if op.results and not op.regions and op.name != ATOMIC and all(is_vector(r) for r in op.results) \
+            if op.results and not op.regions and op.name not in UPDATES and all(is_vector(r) for r in op.results) \
                     and not any(True for r in op.results for _ in r.uses):
                 self.loads = [x for x in self.loads if x != op]
                 op.erase()

@@ -25,11 +25,11 @@ from xcc.passes.gpu.index.index_values import forall_bounds
 from xcc.passes.gpu.layout.registers import guarded
 from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import config_int, int_attribute, set_int
-from xcc.passes.gpu.thread.atomics import ATOMIC
 from xcc.passes.gpu.thread.grid import INSTANCES, Grid, instances_problem
 from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 from xcc.passes.linalg.schedule.by_size import LAUNCHED, OF
 from xcc.passes.shared.attributes import MAY_ALIAS, PART, RESIDENT
+from xcc.passes.shared.updates import UPDATES
 from xcc.passes.shared.values import index
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip
@@ -119,7 +119,7 @@ def phases_of(func: Operation) -> list[list[Operation]]:
 
 def writes_memory(op: Operation) -> bool:
     """Whether `op` or an operation inside it stores to memory."""
-    if op.name in ("vector.transfer_write", "vector.scatter", "memref.store", "memref.atomic_rmw", ATOMIC):
+    if op.name in ("vector.transfer_write", "vector.scatter", "memref.store", "memref.atomic_rmw", *UPDATES):
         return True
     return any(writes_memory(inner.operation) for region in op.regions for block in region.blocks
                for inner in block.operations)

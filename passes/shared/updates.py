@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Operation, Type, Value, ir
+from xcc._mlir import Operation, Type, Value, arith_d, ir
+from xcc.passes.shared.combining import rmw_kind
 from xcc.passes.shared.dims import emit_dim, read_dim
+from xcc.passes.shared.values import op
 from xcc.passes.walk import ops_where
 
+UPDATES = ("tile.atomic", "tile.compare_swap")
 _LINE = "memref.collapse_shape"
 
 
@@ -30,6 +33,19 @@ def updated_only(forall: Operation) -> dict[Value, list[Operation]]:
 
 def update_kind(update: Operation) -> str:
     return str(ir.StringAttr(update.attributes["kind"]).value)
+
+
+def emit_update(update: Operation, memref: Value, at: Value, value: Value, expected: Sequence[Value] = ()) -> Value:
+    """One element of `update` to the place `at` of a line; what was there before. expected: of a tile.compare_swap."""
+    if not expected:
+        kind = rmw_kind(update_kind(update), value.type)
+        return op("memref.atomic_rmw", [value.type], [value, memref, at], kind=kind)
+    made = ir.Operation.create("memref.generic_atomic_rmw", results=[value.type], operands=[memref, at], regions=1)
+    block = made.regions[0].blocks.append(value.type)
+    with ir.InsertionPoint(block):
+        same = arith_d.cmpi(arith_d.CmpIPredicate.eq, block.arguments[0], expected[0])
+        op("memref.atomic_yield", [], [arith_d.select(same, value, block.arguments[0])])
+    return made.result
 
 
 def neutral(kind: str, element: Type) -> float:

@@ -16,6 +16,7 @@ from xcc._mlir import Block, Module, Operation, Value, ir
 from xcc.dialects import tile as tile_d
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dims import pow2_above
+from xcc.passes.shared.updates import UPDATES
 from xcc.passes.walk import ops_where
 from xcc.targets.base import Chip
 
@@ -62,7 +63,7 @@ def _configure(func: Operation, chip: Chip) -> None:
         chosen["threads"] = _threads(func, max(sizes, default=1), chip)
         if ops_where(func, lambda op: op.name == "scf.for"):
             chosen["stages"] = IN_REGISTERS
-        if ops_where(func, lambda op: op.name == "tile.atomic"):
+        if ops_where(func, lambda op: op.name in UPDATES):
             chosen["private"] = 1 << (chip.shared_bytes // COPIES).bit_length() - 1
             chosen["persistent"] = chip.cores * max(1, min(COPIES, MOST_THREADS // chosen["threads"]))
         elif chosen["threads"] == chip.warp:

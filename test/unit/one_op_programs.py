@@ -81,6 +81,15 @@ PROGRAMS: dict[str, str] = {
   %old = "tile.atomic"(%t, %y, %m, %few) {kind = "max"}
     : (vector<32xf32>, memref<?xf32>, vector<32xi1>, vector<32xi32>) -> vector<32xf32>
 """, LINES, "[3]"),
+    "compare_swap": program(PLACES + """
+  %three = arith.constant dense<3> : vector<32xi32>
+  %few = arith.andi %at, %three : vector<32xi32>
+  %n = "tile.iota"() {dtype = i32, size = 32 : i64} : () -> vector<32xi32>
+  %old = "tile.compare_swap"(%half, %i, %m, %few, %n)
+    : (vector<32xi32>, memref<?xi32>, vector<32xi1>, vector<32xi32>, vector<32xi32>) -> vector<32xi32>
+  %f = arith.sitofp %old : vector<32xi32> to vector<32xf32>
+  "tile.store"(%f, %y, %c0) : (vector<32xf32>, memref<?xf32>, index) -> ()
+""", LINES, "[1]"),
     "contract": of_a_tile("""
   %u = "tile.transpose"(%t) {order = [1, 0]} : (vector<4x16xf32>) -> vector<16x4xf32>
   %a = arith.constant dense<1.0> : vector<16x16xf32>

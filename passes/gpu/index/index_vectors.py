@@ -201,8 +201,8 @@ def gather_run(op: Operation, max_bytes: int) -> int:
 def updates_run(op: Operation) -> bool:
     """Whether neighbours of a tile.atomic, along the last dim that its line of places had, are next to each other in
     memory, in words of their own: lanes that update one word by comparing wait for each other."""
-    line = maker(op.operands[3])
-    places = line.operands[0] if line is not None and line.name == "vector.shape_cast" else op.operands[3]
+    line = maker(op.operands[-1])
+    places = line.operands[0] if line is not None and line.name == "vector.shape_cast" else op.operands[-1]
     width = min(_last(places), RUN)
     found = step_along(places, width)
     wide = element_bytes(ir.VectorType(op.results[0].type).element_type) >= WORD

@@ -1,4 +1,4 @@
-"""Per-thread code of ``tile.atomic``: each element is one thread's, once."""
+"""Per-thread code of ``tile.atomic`` and ``tile.compare_swap``: each element is one thread's, once."""
 
 from __future__ import annotations
 
@@ -6,33 +6,30 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Attribute, Operation, Type, Value, arith_d, ir
+from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.passes.gpu.layout.registers import from_registers, guarded, memory_type, registers_of
 from xcc.passes.gpu.layout.tile_ops import element_bytes
-from xcc.passes.shared.combining import rmw_kind
 from xcc.passes.shared.regions import either
+from xcc.passes.shared.updates import emit_update
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-ATOMIC = "tile.atomic"
-
 
 def atomic(k: KernelBuilder, op: Operation) -> None:
-    """tile.atomic (value, line, mask, places): where several threads hold an element the first one updates it, and
-    tells the others what was there where that is asked for."""
-    value, line, mask, places = op.operands
+    """tile.atomic (value, line, mask, places), tile.compare_swap (value, line, mask, expected, places): where several
+    threads hold an element the first one updates it, and tells the others what was there where that is asked for."""
+    value, line, mask, *expected, places = op.operands
     layout, element = k.layout(op.results[0]), ir.VectorType(value.type).element_type
-    kind = rmw_kind(ir.StringAttr(op.attributes["kind"]).value, element)
     memory = k.get(line)
-    values, masks, indices = (registers_of(k.get(v)) for v in (value, mask, places))
+    values, masks, indices, *wants = (registers_of(k.get(v)) for v in (value, mask, places, *expected))
     wanted = any(True for _ in op.results[0].uses)
     first = k.code.first_copy(layout)
     held = {layout.at(register=r): r for r in reversed(range(layout.registers))}
     old: list[Any] = [None] * layout.registers
     for r in sorted(held.values()):
         active = masks[r] if first is None else arith_d.andi(masks[r], first)
-        update = partial(_update, values[r], memory, indices[r], kind)
+        update = partial(emit_update, op, memory, indices[r], values[r], [w[r] for w in wants])
         if wanted:
             old[r] = _where(active, element, update)
         else:
@@ -40,11 +37,6 @@ def atomic(k: KernelBuilder, op: Operation) -> None:
     if wanted:
         made = from_registers([old[held[layout.at(register=r)]] for r in range(layout.registers)])
         k.values[op.results[0]] = made if first is None else _told(k.shared, made, layout, element)
-
-
-def _update(value: Value, memory: Value, at: Value, kind: Attribute) -> Value:
-    return ir.Operation.create("memref.atomic_rmw", results=[value.type], operands=[value, memory, at],
-                               attributes={"kind": kind}).result
 
 
 def _where(condition: Value, element: Type, update: Callable[[], Any]) -> Value:

@@ -20,12 +20,13 @@ from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.pipelined_loop import pipelined_loop
 from xcc.passes.gpu.pipeline.rounds import Rounds
 from xcc.passes.gpu.thread import compute, positions
-from xcc.passes.gpu.thread.atomics import ATOMIC, atomic
+from xcc.passes.gpu.thread.atomics import atomic
 from xcc.passes.gpu.thread.combine import ACCUMULATE, accumulate, alloc
 from xcc.passes.gpu.thread.pieces import IN_PIECES, Pieces
 from xcc.passes.gpu.thread.scan import scan
 from xcc.passes.gpu.thread.sort import SORT, sort
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.shared.updates import UPDATES
 from xcc.passes.shared.values import is_elementwise, is_vector, vec, with_operands
 from xcc.targets.base import Chip
 
@@ -212,7 +213,7 @@ def attributes_of(op: Operation) -> dict[str, Attribute]:
 
 _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
     ACCUMULATE: accumulate,
-    ATOMIC: atomic,
+    **dict.fromkeys(UPDATES, atomic),
     CONVERT: KernelBuilder.convert,
     "gpu.barrier": KernelBuilder.barrier,
     "memref.alloc": alloc,

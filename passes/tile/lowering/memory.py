@@ -170,8 +170,14 @@ def scatter(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value
     op("vector.scatter", [], [at.line(), start, places, active, _stored(body.get(value), at)])
 
 
+def compare_swap(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, mask: Value, expected: Value,
+                 positions: Sequence[Value]) -> Value:
+    """tile.compare_swap"""
+    return atomic(body, source, a, value, buffer, mask, positions, [expected])
+
+
 def atomic(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value, mask: Value,
-           positions: Sequence[Value]) -> Value:
+           positions: Sequence[Value], expected: Sequence[Value] = ()) -> Value:
     """tile.atomic, on one dim: what targets take is of a line of one dim."""
     at = body.views[buffer]
     start, places, active = _line(body, at, body.get(mask), positions)
@@ -179,12 +185,14 @@ def atomic(body: Body, source: Operation, a: Attrs, value: Value, buffer: Value,
     tile = body.get(value)
     shape = shape_of(tile)
     line = [prod(shape)]
-    made = op("tile.atomic", [vector_of(line, element_of(tile))],
-              [reshaped(tile, line), at.line(), reshaped(active, line), reshaped(places, line)],
-              kind=source.attributes["kind"])
+    made = op(source.name, [vector_of(line, element_of(tile))],
+              [reshaped(tile, line), at.line(), reshaped(active, line),
+               *(reshaped(body.get(v), line) for v in expected), reshaped(places, line)],
+              **{n: source.attributes[n] for n in source.attributes if n == "kind"})
     return reshaped(made, shape)
 
 
 HANDLERS: dict[str, Callable[..., Any]] = {
-    "atomic": atomic, "gather": gather, "load": load, "scatter": scatter, "store": store, "view": view,
+    "atomic": atomic, "compare_swap": compare_swap, "gather": gather, "load": load, "scatter": scatter,
+    "store": store, "view": view,
 }

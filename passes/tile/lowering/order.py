@@ -11,8 +11,9 @@ from typing import Any
 from xcc._mlir import Operation, Value, gpu_d, owner_op
 
 _KINDS = {"tile.load": "read", "tile.gather": "read", "tile.store": "write", "tile.scatter": "write",
-          "tile.atomic": "atomic"}
-_BUFFER = {"tile.load": 0, "tile.gather": 0, "tile.store": 1, "tile.scatter": 1, "tile.atomic": 1}
+          "tile.atomic": "atomic", "tile.compare_swap": "atomic"}
+_BUFFER = {"tile.load": 0, "tile.gather": 0, "tile.store": 1, "tile.scatter": 1, "tile.atomic": 1,
+           "tile.compare_swap": 1}
 Access = tuple[str, Any]
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from math import prod
 
-from xcc._mlir import Block, Operation, Value, ir
+from xcc._mlir import Block, Operation, Value, ir, owner_op
+from xcc.passes.shared.updates import UPDATES
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.passes.walk import ops_where
 
 SCAN = "vector.scan"
 LEAVES = ("vector.step", "vector.create_mask", "vector.constant_mask", "vector.broadcast", "vector.transpose")
 LOADS = ("vector.transfer_read", "vector.gather")
-WRITES = ("vector.transfer_write", "vector.scatter", "tile.atomic", "memref.store", "memref.atomic_rmw")
+WRITES = ("vector.transfer_write", "vector.scatter", *UPDATES, "memref.store", "memref.atomic_rmw")
 LINE = 64       # bytes of a cache line
 DEAR = 6        # operations from which on a value that is needed twice is kept
 FUNCTION = 10   # of a function such as exp
@@ -41,22 +42,22 @@ def of_line(value: Value) -> Value | None:
     return op.operands[0] if op is not None and op.name == "vector.shape_cast" and not unit_reshape(op) else None
 
 
-def before_lines(atomic: Operation) -> tuple[Value, Value, Value]:
-    """Value, mask and places of a tile.atomic of a line, of the one shape that they had before."""
-    line = value, mask, places = atomic.operands[0], atomic.operands[2], atomic.operands[3]
+def before_lines(update: Operation) -> list[Value]:
+    """Value, mask and places of a tile.atomic of a line, of the one shape that they had before; of a tile.compare_swap
+    what is expected is ahead of the places."""
+    line = [v for i, v in enumerate(update.operands) if i != 1]
     before = [of_line(v) for v in line]
     shapes = {tuple(ir.VectorType(b.type).shape) for b in before if b is not None}
     if len(shapes) != 1 or any(b is None and not _splat(v) for v, b in zip(line, before, strict=True)):
-        return value, mask, places
-    value, mask, places = (v if b is None else b for v, b in zip(line, before, strict=True))
-    return value, mask, places
+        return line
+    return [v if b is None else b for v, b in zip(line, before, strict=True)]
 
 
 def is_flattened(op: Operation) -> bool:
     """Whether a shape_cast makes lines of what atomic updates take as it is."""
     users = [u.owner.operation for u in op.results[0].uses] if op.name == "vector.shape_cast" else []
     return bool(users) and all(
-        u.name == "tile.atomic" and u.block == op.block and op.operands[0] in before_lines(u) for u in users)
+        u.name in UPDATES and u.block == op.block and op.operands[0] in before_lines(u) for u in users)
 
 
 def is_lazy(op: Operation) -> bool:
@@ -119,24 +120,31 @@ def writes(op: Operation) -> bool:
 
 def reads_nothing(op: Operation) -> bool:
     """Whether a value is made of positions and scalars alone, cheaply."""
-    if op.name in ("vector.step", "vector.create_mask", "vector.constant_mask", "arith.constant"):
-        return True
-    if not (is_view(op) or is_elementwise(op)) or op.name.startswith(("math.", "arith.div", "arith.rem")):
-        return False
-    return all(not is_vector(v) or (not isinstance(v.owner, ir.Block) and reads_nothing(v.owner.operation))
-               for v in op.operands)
+    seen: set[Operation] = set()
+    todo = [op]
+    while todo:
+        op = todo.pop()
+        if op in seen or op.name in ("vector.step", "vector.create_mask", "vector.constant_mask", "arith.constant"):
+            continue
+        seen.add(op)
+        made_of = [v for v in op.operands if is_vector(v)]
+        if not (is_view(op) or is_elementwise(op)) or op.name.startswith(("math.", "arith.div", "arith.rem")) \
+                or any(isinstance(v.owner, ir.Block) for v in made_of):
+            return False
+        todo += [owner_op(v) for v in made_of]
+    return True
 
 
 def cost_of(op: Operation) -> int:
-    """Operations for an element of a lazy value. Views and constants are free, and masks of places: most loops end
-    where these do."""
-    if op.name == "arith.constant" or (reads_nothing(op) and _is_mask(op.results[0])):
+    """Operations for an element of a lazy value, counted up to FUNCTION. Views and constants are free, and masks of
+    places: most loops end where these do."""
+    if op.name == "arith.constant" or (_is_mask(op.results[0]) and reads_nothing(op)):
         return 0
-    own = 0 if is_view(op) else next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
-    if op.name in LOADS:
-        return own
-    return own + sum(cost_of(v.owner.operation) for v in op.operands
-                     if is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation))
+    cost = 0 if is_view(op) else next((c for name, c in _COSTS.items() if op.name.startswith(name)), 1)
+    for v in op.operands if op.name not in LOADS else ():
+        if cost < FUNCTION and is_vector(v) and not isinstance(v.owner, ir.Block) and is_lazy(v.owner.operation):
+            cost += cost_of(v.owner.operation)
+    return cost
 
 
 def _roots(op: Operation, block: Block, found: set[Operation], seen: set[Operation]) -> None:

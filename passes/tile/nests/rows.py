@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.shared.combining import rmw_kind
 from xcc.passes.shared.regions import when
+from xcc.passes.shared.updates import UPDATES, emit_update
 from xcc.passes.shared.values import index, is_less, op
 from xcc.passes.tile.nests.choice import before_lines
 from xcc.passes.tile.nests.kept import Coords, Kept
@@ -70,13 +71,12 @@ def _value(n: Value) -> Value:
 
 
 def _atomic(r: Retiler, source: Operation) -> None:
-    """tile.atomic of a line of elements, in the shape that they had before"""
-    operands = value, mask, places = before_lines(source)
+    """tile.atomic or tile.compare_swap of a line of elements, in the shape that they had before"""
+    operands = value, mask, *expected, places = before_lines(source)
     memref, element = source.operands[1], ir.VectorType(value.type).element_type
     shape = list(ir.VectorType(places.type).shape)
     wanted = any(True for _ in source.results[0].uses)
     target = r.buffer(shape, element) if wanted else None
-    rmw = rmw_kind(ir.StringAttr(source.attributes["kind"]).value, element)
     # computed by whole vectors first, where that is dear
     for v in operands:
         if v not in r.kept and not isinstance(v.owner, ir.Block) and _worth(v):
@@ -84,7 +84,7 @@ def _atomic(r: Retiler, source: Operation) -> None:
 
     private = r.private.get(memref)
     if private is not None:
-        _plain_or_atomic(r, operands, shape, r.get(memref), private)
+        _plain_or_atomic(r, (value, mask, places), shape, r.get(memref), private)
         return
 
     def one(at: list[Value]) -> None:
@@ -93,8 +93,8 @@ def _atomic(r: Retiler, source: Operation) -> None:
         branch = scf_d.IfOp(pieces.of(mask, coords, 0, 0), has_else=wanted)
         with ir.InsertionPoint(branch.then_block):
             inner = Pieces(r)
-            given = [inner.of(value, coords, 0, 0), r.get(memref), inner.of(places, coords, 0, 0)]
-            old = op("memref.atomic_rmw", [element], given, kind=rmw)
+            place, new, *wants = (inner.of(v, coords, 0, 0) for v in (places, value, *expected))
+            old = emit_update(source, r.get(memref), place, new, wants)
             if target is not None:
                 target.store(old, coords, 0)
             scf_d.yield_([])
@@ -151,4 +151,4 @@ def _worth(value: Value) -> bool:
     return cost_of(owner_op(value)) >= DEAR
 
 
-HANDLERS: dict[str, Callable[..., None]] = {"tile.atomic": _atomic, "tile.sort": _sort}
+HANDLERS: dict[str, Callable[..., None]] = {**dict.fromkeys(UPDATES, _atomic), "tile.sort": _sort}

@@ -19,4 +19,5 @@ def test_every_op_is_complete(name):
     cls = tile.OPS[name]
     assert cls.__doc__ and cls.infer is not tile.TileOp.infer
     assert name == "yield" or cls.evaluate is not tile.TileOp.evaluate
-    assert (cls.places is not tile.TileOp.places) == (name in ("load", "store", "gather", "scatter", "atomic"))
+    assert (cls.places is not tile.TileOp.places) == (name in ("load", "store", "gather", "scatter", "atomic",
+                                                                              "compare_swap"))

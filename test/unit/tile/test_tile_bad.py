@@ -86,6 +86,11 @@ POSITIONS = {
     "positions": ('  "tile.scatter"(%t, %y, %m, %t) : (vector<32xf32>, memref<?xf32>, vector<32xi1>, '
                   'vector<32xf32>) -> ()\n',
                   "a position is f32[32], not integers"),
+    "expected": ('  %o = "tile.compare_swap"(%t, %y, %m, %at, %at) : (vector<32xf32>, memref<?xf32>, vector<32xi1>, '
+                 'vector<32xi32>, vector<32xi32>) -> vector<32xf32>\n', "expected is i32[32], the value f32[32]"),
+    "swapped floats": ('  %o = "tile.compare_swap"(%t, %y, %m, %t, %at) : (vector<32xf32>, memref<?xf32>, '
+                       'vector<32xi1>, vector<32xf32>, vector<32xi32>) -> vector<32xf32>\n',
+                       "there is no compare and swap of f32"),
     "atomic kind": ('  %o = "tile.atomic"(%t, %y, %m, %at) {kind = "or"} : (vector<32xf32>, memref<?xf32>, '
                     'vector<32xi1>, '
                     'vector<32xi32>) -> vector<32xf32>\n', "kind or does not take f32"),

@@ -54,7 +54,7 @@ def test_kinds_and_types(dtype: str, extent: int) -> None:
 def locked(x, lock, y, RELEASE: xcc.constexpr):
     """The sums of columns, by one instance at a time."""
     t = x.tile((xcc.program_id(0), 0), (1, 64), other=0).reshape(64)
-    while lock.atomic("exchange", 0, 1) == 1:
+    while (lock.compare_swap(0, 0, 1) if RELEASE else lock.atomic("exchange", 0, 1)) == 1:
         pass
     y.store(0, y.tile(0, 64, other=0) + t)
     lock.atomic("exchange", 0, 0 if RELEASE else 1)
@@ -74,6 +74,36 @@ def test_locks(target: str, chip: str) -> None:
     if target == "nvptx":
         with pytest.raises(KernelFault, match="endless-loop: a loop around an atomic update waits"):
             run(RELEASE=False)
+
+
+@xcc.kernel(types={"keys": "i64[n]", "best": "i64[t]", "seen": "i64[n]"},
+            grid=lambda a: (xcc.cdiv(a["keys"].shape[0], 32),))
+def tops(keys, best, seen):
+    """The largest of keys by their rest, by compare and swap: what others put there is looked at again."""
+    at = xcc.program_id(0) * 32 + xcc.arange(32)
+    k = keys.gather(at, other=-1)
+    slot = k % 3
+    old = best.compare_swap(slot, 0, 0, mask=k >= 0)
+    left = old < k
+    while left.any():
+        now = best.compare_swap(slot, old, k, mask=left)
+        left = left & (now != old) & (now < k)
+        old = now
+    seen.scatter(at, best.compare_swap(slot, -1, 5, mask=k >= 0))
+
+
+@pytest.mark.parametrize("target, chip", [("eager", ""), ("check", ""), ("cpu", ""), ("nvptx", "sm_90a"),
+                                          ("amdgcn", "gfx1100")])
+def test_compare_and_swap(target: str, chip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = np.random.default_rng(0).integers(0, 1 << 40, 100)
+    best, seen = np.zeros(3, np.int64), np.zeros(100, np.int64)
+    if target in ("nvptx", "amdgcn"):
+        tile.run(declared_program(tops, {}), [keys, best, seen], target, chip)
+    else:
+        monkeypatch.setenv("XCC_KERNEL", target.replace("cpu", ""))
+        tops(keys, best, seen)
+    np.testing.assert_array_equal(best, [max(k for k in keys if k % 3 == i) for i in range(3)])
+    assert (keys[:32] <= seen[:32]).all() and (seen[-4:] > 0).all() and set(seen) <= set(keys)
 
 
 @xcc.kernel(types={"x": "f32[m, n]", "rows": "i32[m]", "sums": "f32[n]", "tops": "f32[n]", "table": "f32[t, n]"},

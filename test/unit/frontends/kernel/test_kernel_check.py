@@ -94,12 +94,12 @@ def unused_axis(x, y):
 
 def histogram(i, y):
     bins = i.tile(xcc.program_id(0) * 16, 16, other=0) // 8
-    y.scatter(bins, y.gather(bins) + 1)  # instance 1 writes what instance 0
+    y.scatter(bins, y.gather(bins) + 1)  # instance 3 reads what instance 0 writes
 
 
 def sums_in_one(x, y):
     t = x.tile(xcc.program_id(0) * 16, 16, other=0)
-    y.store(0, y.tile(0, 1) + t.sum())  # instance 1 writes what instance 0 writes
+    y.store(0, y.tile(0, 1) + t.sum())  # instance 1 reads what instance 0 writes
 
 
 def atomic_and_store(x, y):
@@ -150,10 +150,34 @@ def behind_the_lock(i, y):
     y.store(0, t + 1)
 
 
+def two_locks(i, y):
+    lock = xcc.program_id(0) % 2
+    while i.compare_swap(lock, lock, 7) == 7:
+        pass
+    t = y.tile(0, 1)  # the order of instances is any, and they hold no lock in common
+    y.store(0, t + 1)
+    i.atomic("exchange", lock, lock)
+
+
+def another_lock_at_last(i, y):
+    for lock in range(1, 3):
+        while i.compare_swap(lock, lock, 7) == 7:
+            pass
+    if xcc.program_id(0) == 3:
+        i.atomic("exchange", 1, 1)
+    y.store(0, 1.0)  # instance 3 writes what instance 2 writes in line
+    if xcc.program_id(0) < 3:
+        i.atomic("exchange", 2, 2)
+        y.store(0, 2.0)
+        i.atomic("exchange", 1, 1)
+    else:
+        i.atomic("exchange", 2, 2)
+
+
 FAULTS = (last_block, dropped_mask, row_too_far, before_the_begin, long_rows, far_index, no_initial_value, unset_counts,
           half_written, wrong_way_round, running_maximum, one_place, overlapping_blocks, unused_axis, histogram,
-          sums_in_one, atomic_and_store, before_the_lock, behind_the_lock, shift_in_place, blur_in_place, carry,
-          aliases, group_order)
+          sums_in_one, atomic_and_store, before_the_lock, behind_the_lock, two_locks, another_lock_at_last,
+          shift_in_place, blur_in_place, carry, aliases, group_order)
 
 
 def arguments(function: Any) -> dict[str, Any]:
@@ -170,7 +194,7 @@ def test_fault(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     at = next(i for i, line in enumerate(lines) if "  # " in line)
     with pytest.raises(xcc.UserError) as caught:
         xcc.kernel(function)[(4, 2) if function is unused_axis else 4](**arguments(function))
-    message = str(caught.value)
+    message = str(caught.value).splitlines()[0]      # ahead of the source line, which says it, too
     assert re.match(rf"{re.escape(__file__)}:{first + at}:\d+: ", message), message
     assert lines[at].split("  # ")[1].strip() in message, message
 
@@ -195,13 +219,37 @@ def shared_reads(x, y):
 
 
 def locked(i, y):
-    while i.atomic("exchange", 63, 1) == 1:
+    while i.atomic("exchange", 49, 1) == 1:
         pass
     y.store(0, y.tile(0, 1) + 1)
-    i.atomic("exchange", 63, 0)
+    i.atomic("exchange", 49, 0)
 
 
-@pytest.mark.parametrize("function", (in_bounds, atomics, own_parts, shared_reads, locked), ids=lambda f: f.__name__)
+def two_locks_in_common(i, y):
+    for lock in range(2):
+        while i.compare_swap(lock, lock, 7) == 7:
+            pass
+    y.store(0, y.tile(0, 1) + 1)
+    i.atomic("exchange", 0, 0)
+    y.store(0, y.tile(0, 1) + 1)
+    i.atomic("exchange", 1, 1)
+
+
+def last_one_sums(x, y, i):
+    y.store(xcc.program_id(0), x.tile(xcc.program_id(0), 1))
+    if i.atomic_add(0, 1) == xcc.num_programs(0) - 1:
+        y.store(8, y.tile(0, 4).sum())
+
+
+def in_turn(i, y):
+    while i.compare_swap(0, xcc.program_id(0), -1) != xcc.program_id(0):
+        pass
+    y.store(0, y.tile(0, 1) + 1)
+    i.atomic("exchange", 0, xcc.program_id(0) + 1)
+
+
+@pytest.mark.parametrize("function", (in_bounds, atomics, own_parts, shared_reads, locked, two_locks_in_common,
+                                      last_one_sums, in_turn), ids=lambda f: f.__name__)
 def test_no_fault(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XCC_KERNEL", "check")
     xcc.kernel(function)[4](**arguments(function))

@@ -139,6 +139,10 @@ def type_name(x, y):
     y.store(0, x.tile(0, 4).to("float"))  # is no element type
 
 
+def swapped_float(x, y):
+    y.compare_swap(0, 0.0, 1.0)  # compare_swap is for integers of 32 and 64 bits, not for y: f32
+
+
 def atomic_kind(x, y):
     y.atomic("mul", 0, 1.0)  # there is no atomic 'mul'
 
@@ -176,7 +180,7 @@ BOTH = (numpy_function, set_element, method, load, length, of_outside, gives, sh
         bools, bits_of_floats, modulo, signs, too_large, product, product_shapes,
         accumulator, rank, stored_rank, fractions, float_offset, float_index, axis, condition, truth, python_list,
         sorted_pair, summed_array, whole_array, indexed, element, power, other_tile, mask_without_other, type_name,
-        atomic_kind)
+        atomic_kind, swapped_float)
 
 
 def grows(x, y):

@@ -223,6 +223,20 @@ def test_atomics_give_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
         assert counter[0] == 5 and sorted(y[:5]) == [0, 1, 2, 3, 4] and counter[4] == 0
 
 
+def test_values_that_are_used_twice_again_and_again() -> None:
+    """Of positions and of elements: as many ways lead to the first as there are bits, and none is walked twice."""
+    @xcc.kernel
+    def k(x, y):
+        at, t = xcc.arange(16), x.tile(0, 16)
+        for _ in xcc.static_range(40):
+            at, t = at + at, t + t
+        y.store(0, (t + at).to(xcc.f64))
+
+    y = np.zeros(16)
+    k[1](np.ones(16, np.float64), y)
+    np.testing.assert_array_equal(y, 2.0 ** 40 * (1 + np.arange(16)))
+
+
 def test_a_form_for_each_number_of_grid_dims() -> None:
     """What a launch has no dim for is 0, of 1."""
     @xcc.kernel
