@@ -25,6 +25,9 @@ from xcc.targets.hints import called
 
 __all__ = ["Place", "partitioned", "place_of", "supported_ops", "target_for"]
 
+KNOWN_DIMS = {"aten._pdist_forward.default": 0, "aten.linalg_solve_triangular.default": -1}
+"""Ops that run in torch where this dim of their first operand is a size."""
+
 
 @cache
 def supported_ops() -> frozenset[str]:
@@ -168,7 +171,8 @@ def _supported(node: torch.fx.Node) -> bool:
         return str(draw.op) in supported_ops()
     if isinstance(node.target, torch._ops.OpOverload):
         name = _of_complex(node) if any(t.is_complex() for t in _tensors(node)) else str(node.target)
-        return name in supported_ops() or name.split(".")[1] in CHECKS or _is_size(node)
+        known = name not in KNOWN_DIMS or isinstance(operand(node).meta["val"].shape[KNOWN_DIMS[name]], int)
+        return known and name in supported_ops() or name.split(".")[1] in CHECKS or _is_size(node)
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return function_name(node.target) in supported_ops() and not _missing_inside(node)
     return node.target is operator.getitem or _is_size(node) or _is_number(node)

@@ -26,7 +26,7 @@ FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_back
             "control", "conv", "conv_backward", "distance", "draw_state", "elementwise", "embedding", "experts",
             "fractional", "grid_backward", "indexing", "loss", "margin", "matmul", "norm", "padding", "pooling",
             "pooling_backward", "random", "recurrent", "recurrent_backward", "reduce", "resize", "sampling_backward",
-            "scalars", "scatter", "segments", "shape", "sorting", "special", "vision")
+            "scalars", "scatter", "segments", "shape", "sorting", "special", "triangular", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}
 

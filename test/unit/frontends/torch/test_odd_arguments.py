@@ -108,3 +108,16 @@ def test_the_value_that_comes_most_often(x: Any) -> None:
 def test_rows_are_scaled_to_a_norm(order: float) -> None:
     check_traced(lambda x, at: torch.ops.aten.embedding_renorm(x, at, 1.0, order), torch.randn(6, 3),
                  torch.tensor([[1, 4], [1, 0]]))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 20, 37])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+def test_triangular_systems(rows: int, upper: bool, left: bool) -> None:
+    """Of one block and several, the last one shorter; the triangle that is not read is NaN."""
+    hidden = torch.ones(rows, rows).tril(-1) if upper else torch.ones(rows, rows).triu(1)
+    a = torch.where(hidden > 0, torch.nan, torch.randn(2, 1, rows, rows) * 0.3 + 2 * torch.eye(rows))
+    b = torch.randn(3, *((rows, 4) if left else (4, rows)))
+    for ones in (False, True):
+        check_traced(lambda a, b, ones=ones: torch.linalg.solve_triangular(
+            a, b, upper=upper, left=left, unitriangular=ones), a, b, sizes="fake", tolerance=1e-5)
