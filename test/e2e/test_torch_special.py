@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import distributions
 
 import xcc.torch
@@ -56,3 +57,24 @@ def test_gradients(f: Callable[[Any], Any]) -> None:
     for columns in (4, 2):
         x = torch.rand(3, columns).mul(0.8).add(0.1).requires_grad_()
         torch.testing.assert_close(*(torch.autograd.grad(g(x), x) for g in (compiled, f)), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_ctc_loss(packed: bool) -> None:
+    """Of one compilation: an empty target, repeated labels, one that does not fit, labels behind the end of any value;
+    packed ones, whose lengths are numbers, without the one that does not fit."""
+    def f(x: Any, labels: Any, steps: Any, lengths: Any) -> Any:
+        return F.ctc_loss(x.log_softmax(-1), labels, steps, lengths, 2, "none", zero_infinity=not packed)
+
+    compiled = xcc.torch.compile(f, strict=True)
+    labels = torch.tensor([[1, 1, 3, 0], [4, 0, -1, -1], [7, 7, 7, 7], [-9, 0, 0, 0]])
+    lengths = torch.tensor([4, 2, 3 if packed else 4, 0])
+    for most in (9, 7):
+        x, steps = torch.randn(most, 4, 8, requires_grad=True), torch.tensor([most, 3, 6, 1])
+        given: Any = (labels, steps, lengths)
+        if packed:
+            rows = [row[:n] for row, n in zip(labels, lengths, strict=True)]
+            given = torch.cat(rows), steps.tolist(), lengths.tolist()
+        made, expected = ([y := g(x, *given), *torch.autograd.grad(y.sum(), x)] for g in (compiled, f))
+        for got, want in zip(made, expected, strict=True):
+            torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
