@@ -8,7 +8,7 @@ from math import factorial, inf, log, pi, sqrt
 
 from xcc._mlir import Value
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import convert, scalar
+from xcc.frontends.shared.helpers import any_of, convert, scalar
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 
@@ -84,37 +84,70 @@ def _digamma(x: Value) -> Value:
     return xt.select(_where(x, "eq", 0), xt.neg(xt.reciprocal(x)), out)
 
 
-def _zeta(s: float, q: Value) -> Value:
+def _zeta(s: Value, q: Value) -> Value:
     """Hurwitz's zeta function, the sum of (q + n)^-s, for s > 1 and q > 0: Euler's and Maclaurin's formula."""
-    out, power = scalar(0, q), scalar(-s, q)
+    out, power = scalar(0, q), xt.neg(s)
     for n in range(_SHIFT):
         out = xt.add(out, xt.pow(xt.add(q, scalar(n, q)), power))
     z = xt.add(q, scalar(_SHIFT, q))
     first = xt.pow(z, power)
-    out = xt.add(out, xt.mul(first, xt.add(xt.div(z, scalar(s - 1, q)), scalar(0.5, q))))
-    factors, rising = [], s
+    out = xt.add(out, xt.mul(first, xt.add(xt.div(z, xt.sub(s, scalar(1, s))), scalar(0.5, q))))
+    square, tail, rising = xt.reciprocal(xt.mul(z, z)), scalar(0, q), s
     for n, b in enumerate(_BERNOULLI, 1):
-        factors.append(b * rising / factorial(2 * n))
-        rising *= (s + 2 * n - 1) * (s + 2 * n)
-    tail = _polynomial(xt.reciprocal(xt.mul(z, z)), factors[::-1])
+        tail = xt.add(tail, xt.mul(scalar(b / factorial(2 * n), q), rising))
+        rising = xt.mul(xt.mul(rising, square), xt.mul(xt.add(s, scalar(2 * n - 1, s)), xt.add(s, scalar(2 * n, s))))
     out = xt.add(out, xt.div(xt.mul(first, tail), z))
     return xt.select(_where(q, "eq", inf), scalar(0, q), out)
 
 
+@aten("special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar")
+def zeta(cx: Context) -> Value:
+    """nan for s < 1 and q = inf, inf for s = 1 and at poles; of q below 0 for whole s alone, terms being added until it
+    is not."""
+    s, q = (convert(xt.broadcast(cx.value_of(cx[n]), shape=cx.out().shape), "f64") for n in ("self", "other"))
+    pole = xt.and_(_where(q, "le", 0), xt.compare(q, xt.floor(q), direction="eq"))
+    whole = xt.compare(s, xt.floor(s), direction="eq")
+    low = xt.and_(xt.and_(_where(q, "lt", 0), _where(s, "gt", 1)), xt.and_(whole, xt.not_(pole)))
+
+    def goes_on(_: Value, q: Value) -> Value:
+        return any_of(_where(q, "lt", 0))
+
+    def step(total: Value, q: Value) -> list[Value]:
+        below = _where(q, "lt", 0)
+        term = xt.select(below, xt.pow(xt.select(below, q, scalar(1, q)), xt.neg(s)), scalar(0, q))
+        return [xt.add(total, term), xt.select(below, xt.add(q, scalar(1, q)), q)]
+
+    nothing, nan = scalar(0, q), scalar(float("nan"), q)
+    total, moved = xt.while_([xt.mul(nothing, s), xt.select(low, q, scalar(1, q))], goes_on, step)
+    out = xt.add(total, _zeta(s, xt.select(low, moved, xt.select(pole, scalar(1, q), q))))
+    out = xt.select(_where(s, "eq", inf), xt.pow(q, xt.neg(s)), out)
+    out = xt.select(xt.or_(_where(q, "eq", inf), xt.and_(_where(q, "lt", 0), xt.not_(whole))), nan, out)
+    out = xt.select(xt.or_(pole, _where(s, "eq", 1)), scalar(inf, q), out)
+    return convert(xt.select(_where(s, "lt", 1), nan, out), cx.out().dtype)
+
+
 @aten("polygamma")
 def polygamma(cx: Context) -> Value:
-    """The n-th derivative of digamma; of n = 1 for any number, else for those above 0."""
+    """The n-th derivative of digamma; below 1/2 by reflection, the n-th derivative of pi * cot(pi * x)."""
     n = int(cx["n"])
     x = convert(cx.tensor("self"), "f64")
     if n == 0:
-        out = _digamma(x)
-    elif n == 1:
-        low, y = _reflected(x)
-        wave = xt.div(scalar(pi, x), xt.sin(_angle(x)))
-        out = xt.select(low, xt.sub(xt.mul(wave, wave), _zeta(2, y)), _zeta(2, y))
-    else:
-        out = xt.mul(scalar((-1.0) ** (n + 1) * factorial(n), x), _zeta(n + 1, x))
-    return convert(out, cx.out().dtype)
+        return convert(_digamma(x), cx.out().dtype)
+    low, y = _reflected(x)
+    out = xt.mul(scalar((-1.0) ** (n + 1) * factorial(n), x), _zeta(scalar(n + 1, x), y))
+    angle = _angle(x)
+    wave = xt.mul(scalar(pi ** (n + 1), x), _polynomial(xt.div(xt.cos(angle), xt.sin(angle)), _cotangent(n)))
+    other = xt.sub(out if n % 2 == 0 else xt.neg(out), wave)
+    return convert(xt.select(low, other, out), cx.out().dtype)
+
+
+def _cotangent(n: int) -> list[float]:
+    """The n-th derivative of cot as a polynomial in cot, whose own is -1 - cot^2; the highest power first."""
+    rising = [0.0, 1.0]
+    for _ in range(n):
+        slope = [k * c for k, c in enumerate(rising)][1:]
+        rising = [-a - b for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)]
+    return rising[::-1]
 
 
 def _bessel(order: int, scaled: bool) -> Callable[[Value], Value]:
@@ -159,22 +192,45 @@ _ENDS = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573
 
 
 def _erfinv(x: Value) -> Value:
-    """Giles' approximation and a step of Newton's; inf at 1, nan beyond."""
+    """inf at 1, nan beyond."""
     a = xt.abs(x)
     beyond = xt.sub(scalar(1, x), a)
-    w = xt.neg(xt.log(xt.mul(beyond, xt.add(scalar(1, x), a))))
-    near = _polynomial(xt.sub(w, scalar(2.5, x)), _CENTRE)
-    far = _polynomial(xt.sub(xt.sqrt(w), scalar(3, x)), _ENDS)
-    y = xt.mul(xt.select(_where(w, "lt", 5), near, far), a)
-    slope = xt.mul(xt.exp(xt.mul(y, y)), scalar(sqrt(pi) / 2, x))
-    y = xt.sub(y, xt.mul(xt.sub(beyond, _erfc(y)), slope))
+    y = _nearer(_giles(beyond, a), beyond)
     return xt.select(_where(a, "eq", 1), xt.mul(x, scalar(inf, x)), xt.mul(y, xt.sign(x)))
+
+
+def _giles(beyond: Value, a: Value) -> Value:
+    """About erfinv(a) of a = 1 - beyond, which is 0 to 1."""
+    w = xt.neg(xt.log(xt.mul(beyond, xt.add(scalar(1, a), a))))
+    near = _polynomial(xt.sub(w, scalar(2.5, a)), _CENTRE)
+    far = _polynomial(xt.sub(xt.sqrt(w), scalar(3, a)), _ENDS)
+    return xt.mul(xt.select(_where(w, "lt", 5), near, far), a)
+
+
+def _nearer(y: Value, beyond: Value) -> Value:
+    """A step of Newton's to where erfc is `beyond`."""
+    slope = xt.mul(xt.exp(xt.mul(y, y)), scalar(sqrt(pi) / 2, y))
+    return xt.sub(y, xt.mul(xt.sub(beyond, _erfc(y)), slope))
+
+
+def _ndtri(p: Value) -> Value:
+    """Below what a normal number is with the probability p; infinite at 0 and 1, nan outside. At the far end it begins
+    with a fixed point of y^2 = -log(erfc(y) sqrt(pi) y)."""
+    low = _where(p, "lt", 0.5)
+    beyond = xt.mul(scalar(2, p), xt.select(low, p, xt.sub(scalar(1, p), p)))
+    far = xt.sqrt(xt.neg(xt.log(beyond)))
+    for _ in range(4):
+        far = xt.sqrt(xt.neg(xt.log(xt.mul(beyond, xt.mul(scalar(sqrt(pi), p), far)))))
+    y = xt.select(_where(beyond, "lt", 1e-7), far, _giles(beyond, xt.sub(scalar(1, p), beyond)))
+    y = xt.mul(scalar(sqrt(2), p), _nearer(_nearer(y, beyond), beyond))
+    y = xt.select(_where(beyond, "eq", 0), scalar(inf, p), y)
+    return xt.select(low, xt.neg(y), y)
 
 
 _FUNCTIONS: dict[str, Callable[[Value], Value]] = {
     "lgamma": _lgamma, "digamma": _digamma, "erfinv": _erfinv, "erfc": _erfc,
     "special_erfcx": lambda x: _erfc(x, scaled=True), "i0": _bessel(0, False), "special_i0e": _bessel(0, True),
-    "special_i1": _bessel(1, False), "special_i1e": _bessel(1, True)}
+    "special_ndtri": _ndtri, "special_i1": _bessel(1, False), "special_i1e": _bessel(1, True)}
 for _name, _function in _FUNCTIONS.items():
     aten(_name)(_in_f64(_function))
 
