@@ -21,6 +21,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "trigamma": lambda x: torch.polygamma(1, x.double() + 1e-6),       # torch's of f32 is wrong by 1e-1 near poles
     "polygamma": lambda x: torch.polygamma(3, x.clamp(-100, 1e6) + 1e-6),
     "polygamma of even order": lambda x: torch.polygamma(2, x.clamp(-100, 1e6) + 1e-6),
+    "igamma": lambda x: torch.igamma(torch.tensor([[0.3], [1], [50]], dtype=x.dtype), x),
+    "igammac": lambda x: torch.igammac(torch.tensor([[0.3], [1], [50]], dtype=x.dtype), x),
     "hypot": lambda x: torch.hypot(x, 2 - x)}
 
 
