@@ -6,21 +6,22 @@ there. ``xcc.ctc_loss`` has as many as there is room for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch._C import DispatchKey
 from torch._guards import detect_fake_mode
+from torch.autograd.function import FunctionCtx
+
+from xcc.frontends.torch.layers import LIBRARY
 
 __all__ = ["declare_ctc_loss"]
 
-_LIBRARY: Any = torch.library.Library("xcc", "FRAGMENT")     # type: ignore[no-untyped-call]
 _LENGTHS = "Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths"
-_LIBRARY.define(f"ctc_loss({_LENGTHS}, int blank) -> (Tensor, Tensor)")
-_LIBRARY.define(f"ctc_loss_backward(Tensor grad, {_LENGTHS}, Tensor loss, Tensor states, int blank, "
+LIBRARY.define(f"ctc_loss({_LENGTHS}, int blank) -> (Tensor, Tensor)")
+LIBRARY.define(f"ctc_loss_backward(Tensor grad, {_LENGTHS}, Tensor loss, Tensor states, int blank, "
                 "bool zero_infinity) -> Tensor")
 
 
@@ -49,27 +50,33 @@ def _gradient_shape(grad: Tensor, x: Tensor, *rest: object) -> Tensor:
 
 
 for _op, _own, _fake in (("ctc_loss", _loss, _shapes), ("ctc_loss_backward", _gradient, _gradient_shape)):
-    _LIBRARY.impl(_op, _own, "CompositeExplicitAutograd")
-    _LIBRARY.impl(_op, _fake, "Meta")
+    LIBRARY.impl(_op, _own, "CompositeExplicitAutograd")
+    LIBRARY.impl(_op, _fake, "Meta")
+
+
+class _Saved(FunctionCtx):
+    form: tuple[int, bool]
+    saved_tensors: tuple[Tensor, ...]
 
 
 class _Ctc(torch.autograd.Function):
     """``xcc.ctc_loss`` with its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, targets: Tensor, steps: Tensor, lengths: Tensor, blank: int,
-                zero_infinity: bool) -> Any:
+    def forward(ctx: _Saved, x: Tensor, targets: Tensor, steps: Tensor, lengths: Tensor, blank: int,
+                zero_infinity: bool) -> Tensor:
+        loss: Tensor
         loss, states = torch.ops.xcc.ctc_loss(x, targets, steps, lengths, blank)
         ctx.form = blank, zero_infinity
         ctx.save_for_backward(x, targets, steps, lengths, loss, states)
         return loss
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: _Saved, grad: Tensor) -> tuple[Tensor | None, ...]:
         return torch.ops.xcc.ctc_loss_backward(grad, *ctx.saved_tensors, *ctx.form), None, None, None, None, None
 
 
-_applied: Any = _Ctc.apply
+_applied: Callable[..., Tensor] = _Ctc.apply
 
 
 @cache
@@ -81,19 +88,21 @@ def declare_ctc_loss() -> None:
                 op.py_impl(key)(partial(_ctc_loss, op))
 
 
-def _ctc_loss(op: Any, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+def _ctc_loss(op: torch._ops.OpOverload[..., Tensor], log_probs: Tensor, targets: Tensor,
+              input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank: int = 0,
               reduction: int = 1, zero_infinity: bool = False) -> Tensor:
-    known = not isinstance(target_lengths, Tensor)
-    if detect_fake_mode() is None or targets.dim() == 1 and log_probs.dim() == 3 and not known:
+    packed = targets.dim() == 1 and log_probs.dim() == 3
+    if detect_fake_mode() is None or packed and isinstance(target_lengths, Tensor):
         own: Tensor = op._op_dk(DispatchKey.CompositeImplicitAutograd, log_probs, targets, input_lengths,
                                 target_lengths, blank, reduction, zero_infinity)
         return own
     batched = log_probs.dim() == 3
     x = log_probs if batched else log_probs.unsqueeze(1)
     if targets.dim() == 1:
-        targets = _padded(targets, target_lengths) if known and batched else targets.unsqueeze(0)
+        targets = targets.unsqueeze(0) if isinstance(target_lengths, Tensor) or not batched else \
+            _padded(targets, target_lengths)
     steps, lengths = (torch.as_tensor(n, device=x.device).reshape(-1) for n in (input_lengths, target_lengths))
-    loss: Tensor = _applied(x, targets.to(x.device), steps, lengths, blank, zero_infinity)
+    loss = _applied(x, targets.to(x.device), steps, lengths, blank, zero_infinity)
     loss = torch.where(loss == torch.inf, 0, loss) if zero_infinity else loss
     if reduction == 1:
         return (loss / lengths.clamp(min=1)).mean()
