@@ -72,6 +72,11 @@ def dim_scalar(value: Dim, dtype: str) -> Value:
     return convert(xt.dim(value=value), name)
 
 
+def any_of(x: Value) -> Value:
+    """i1[]: whether any element of an i1 tensor is true."""
+    return xt.reduce(x, kind="or", axes=tuple(range(rank_of(x))), keepdims=False)
+
+
 def mean(x: Value, axes: Sequence[int], keepdims: bool = True) -> Value:
     return xt.div(xt.reduce(x, kind="sum", axes=tuple(axes), keepdims=keepdims), count(x, axes, element(x)))
 

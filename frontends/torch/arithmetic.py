@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from xcc._mlir import Value
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import element, scalar
+from xcc.frontends.shared.helpers import any_of, convert, element, scalar
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.promotion import category
 from xcc.frontends.torch.registry import aten
@@ -154,6 +154,43 @@ def copysign(cx: Context) -> Value:
     magnitude, sign = cx.operands("self", "other", dtype=cx.out().dtype)
     magnitude = xt.abs(magnitude)
     return xt.select(is_negative(sign), xt.neg(magnitude), magnitude)
+
+
+@aten("frexp.Tensor")
+def frexp(cx: Context) -> tuple[Value, Value]:
+    """self = mantissa * 2^exponent (i32) with a mantissa of 1/2 to 1; 0, infinities and NaN have the exponent 0."""
+    x = convert(cx.tensor("self"), "f64")
+    tiny = xt.compare(xt.abs(x), scalar(2.0**-1022, x), direction="lt")
+    bits = xt.bitcast(xt.select(tiny, xt.mul(x, scalar(2.0**54, x)), x), dtype="i64")
+    field = xt.scalar(0x7FF << 52, "i64")
+    exponent = xt.shift_right(xt.and_(bits, field), xt.scalar(52, "i64"))
+    exponent = xt.sub(exponent, xt.select(tiny, xt.scalar(1022 + 54, "i64"), xt.scalar(1022, "i64")))
+    mantissa = xt.bitcast(xt.or_(xt.and_(bits, xt.not_(field)), xt.scalar(1022 << 52, "i64")), dtype="f64")
+    plain = xt.and_(xt.is_finite(x), xt.compare(x, scalar(0, x), direction="ne"))
+    return (convert(xt.select(plain, mantissa, x), cx.out(0).dtype),
+            convert(xt.select(plain, exponent, xt.scalar(0, "i64")), cx.out(1).dtype))
+
+
+@aten("gcd")
+def gcd(cx: Context) -> Value:
+    """Euclid's algorithm: (a, b) becomes (b, a % b) until no b is left."""
+    kind = cx.out().dtype
+    a, b = (xt.broadcast(v, shape=cx.out().shape) for v in cx.operands("self", "other", dtype=kind))
+
+    def goes_on(_: Value, b: Value) -> Value:
+        return any_of(xt.compare(b, scalar(0, b), direction="ne"))
+
+    def step(a: Value, b: Value) -> list[Value]:
+        done = xt.compare(b, scalar(0, b), direction="eq")
+        return [xt.select(done, a, b), xt.select(done, b, xt.rem(a, xt.select(done, scalar(1, b), b)))]
+
+    return xt.abs(xt.while_([a, b], goes_on, step)[0])
+
+
+@aten("div.default", namespace="prims")
+def quotient(cx: Context) -> Value:
+    """Of whole numbers rounded toward 0."""
+    return xt.div(*cx.operands("self", "other", dtype=cx.out().dtype))
 
 
 @aten("sign", "sgn")

@@ -12,6 +12,7 @@ from torch._decomp import meta_table
 from torch._subclasses import fake_impls
 
 from xcc.frontends.torch.batched import declare_batching_rules
+from xcc.frontends.torch.ctc import declare_ctc_loss
 from xcc.frontends.torch.cumprod import declare_cumprod
 from xcc.frontends.torch.keep import new_zeros_with_same_feature_meta
 from xcc.frontends.torch.whole_resizes import RESIZES, declare_whole_resizes
@@ -28,6 +29,7 @@ def declare_fake_ops() -> None:
     declare_zero_tensors()
     declare_whole_resizes()
     declare_cumprod()
+    declare_ctc_loss()
     for name in (*RESIZES, "_upsample_bicubic2d_aa"):
         op = getattr(torch.ops.aten, f"{name}_backward").default
         if op not in meta_table and op not in fake_impls.op_implementations_dict:

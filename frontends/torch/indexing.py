@@ -9,7 +9,17 @@ from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import broadcast_shapes
-from xcc.frontends.shared.helpers import along, convert, dim_scalar, element, full, rank_of, slice_axis
+from xcc.frontends.shared.helpers import (
+    along,
+    convert,
+    dim_scalar,
+    element,
+    full,
+    rank_of,
+    scalar,
+    slice_axis,
+    unsqueeze,
+)
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.elementwise import truth
 from xcc.frontends.torch.registry import aten
@@ -135,6 +145,26 @@ def nonzero(cx: Context) -> Value:
     x = cx.tensor("self")
     found = xt.nonzero(truth(line(x)), symbol=count_symbol(cx))
     return xt.transpose(found if cx.rank() else slice_axis(found, 0, 0, 0), perm=(1, 0))
+
+
+@aten("nonzero_static")
+def nonzero_static(cx: Context) -> Value:
+    """[size, rank] coordinates of the first that are not zero; `fill_value` in rows that are left."""
+    x, size = cx.tensor("self"), cx.out().shape[0]
+    count = symbolic.product(cx.shape("self"))
+    flags = xt.reshape(truth(x), shape=(count,))
+    row = xt.cumulative(convert(flags, "i64"), kind="sum", axis=0, exclusive=True)
+    row = xt.select(flags, xt.minimum(row, cx.value_of(size, "i64")), cx.value_of(size, "i64"))
+    none = full((size + 1,), -1, "i64")
+    own = xt.scatter_elements(none, row, xt.iota(shape=(count,), axis=0, dtype="i64"), axis=0)
+    own = unsqueeze(slice_axis(own, 0, 0, size), [1])
+    left = xt.compare(own, scalar(0, own), direction="lt")
+    parts = []
+    for d in range(cx.rank()):
+        inner = cx.value_of(symbolic.product(cx.shape("self")[d + 1:]), "i64")
+        parts.append(xt.rem(xt.div(own, inner), cx.value_of(cx.shape("self")[d], "i64")))
+    found = xt.concatenate(*parts, axis=1) if parts else full((size, 0), 0, "i64")
+    return xt.select(left, cx.value_of(cx["fill_value"], "i64"), found)
 
 
 @aten("masked_select")

@@ -14,14 +14,14 @@ from typing import Any
 
 import torch
 
-__all__ = ["Within", "traced_whole", "whole_layers"]
+__all__ = ["LIBRARY", "Within", "traced_whole", "whole_layers"]
 
 Tensors = list[torch.Tensor]
 KINDS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
-_LIBRARY: Any = torch.library.Library("xcc", "FRAGMENT")     # type: ignore[no-untyped-call]
-_LIBRARY.define("recurrent(str kind, Tensor x, Tensor[] weights, Tensor[] states, bool reverse) -> Tensor[]")
-_LIBRARY.define("recurrent_backward(str kind, Tensor[] grads, Tensor x, Tensor[] weights, Tensor[] states, Tensor y, "
+LIBRARY: Any = torch.library.Library("xcc", "FRAGMENT")     # type: ignore[no-untyped-call]
+LIBRARY.define("recurrent(str kind, Tensor x, Tensor[] weights, Tensor[] states, bool reverse) -> Tensor[]")
+LIBRARY.define("recurrent_backward(str kind, Tensor[] grads, Tensor x, Tensor[] weights, Tensor[] states, Tensor y, "
                 "bool reverse) -> Tensor[]")
 
 
@@ -57,8 +57,8 @@ def _gradient_shapes(kind: str, grads: Tensors, x: torch.Tensor, weights: Tensor
 
 for _op, _own, _fake in (("recurrent", recurrent, _shapes), ("recurrent_backward", recurrent_backward,
                                                              _gradient_shapes)):
-    _LIBRARY.impl(_op, _own, "CompositeExplicitAutograd")
-    _LIBRARY.impl(_op, _fake, "Meta")
+    LIBRARY.impl(_op, _own, "CompositeExplicitAutograd")
+    LIBRARY.impl(_op, _fake, "Meta")
 
 
 class _Layer(torch.autograd.Function):

@@ -8,7 +8,7 @@ from math import factorial, inf, log, pi, sqrt
 
 from xcc._mlir import Value
 from xcc.dialects import xt
-from xcc.frontends.shared.helpers import convert, scalar
+from xcc.frontends.shared.helpers import any_of, convert, scalar
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
 
@@ -25,7 +25,7 @@ def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     return out
 
 
-def _where(x: Value, direction: str, limit: float) -> Value:
+def compared(x: Value, direction: str, limit: float) -> Value:
     return xt.compare(x, scalar(limit, x), direction=direction)
 
 
@@ -35,7 +35,7 @@ def _in_f64(function: Callable[[Value], Value]) -> Callable[[Context], Value]:
 
 def _reflected(x: Value) -> tuple[Value, Value]:
     """Where x is below 1/2, and 1 - x there, else x."""
-    low = _where(x, "lt", 0.5)
+    low = compared(x, "lt", 0.5)
     return low, xt.select(low, xt.sub(scalar(1, x), x), x)
 
 
@@ -44,10 +44,10 @@ def _angle(x: Value) -> Value:
     return xt.mul(xt.sub(x, xt.floor(x)), scalar(pi, x))
 
 
-def _lgamma(x: Value) -> Value:
+def log_gamma(x: Value) -> Value:
     """log |gamma(x)|: by its recurrence from `_SHIFT` on, by reflection below 1/2; inf at 0, -1, ..."""
     low, y = _reflected(x)
-    small = _where(y, "lt", _SHIFT)
+    small = compared(y, "lt", _SHIFT)
     z = xt.select(small, xt.add(y, scalar(_SHIFT, x)), y)
     skipped = y
     for n in range(1, _SHIFT):
@@ -57,7 +57,7 @@ def _lgamma(x: Value) -> Value:
     out = xt.add(xt.add(part, scalar(log(2 * pi) / 2, x)), rest)
     out = xt.sub(out, xt.select(small, xt.log(skipped), scalar(0, x)))
     out = xt.select(low, xt.sub(scalar(log(pi), x), xt.add(xt.log(xt.sin(_angle(x))), out)), out)
-    return xt.select(_where(xt.abs(x), "eq", inf), xt.abs(x), out)
+    return xt.select(compared(xt.abs(x), "eq", inf), xt.abs(x), out)
 
 
 def _down() -> list[tuple[int, float]]:
@@ -69,7 +69,7 @@ def _digamma(x: Value) -> Value:
     """The derivative of log gamma; nan at -1, -2, ..., -inf at 0 (inf at -0)."""
     low, y = _reflected(x)
     out = scalar(0, x)
-    small = _where(y, "lt", _SHIFT)
+    small = compared(y, "lt", _SHIFT)
     for n in range(_SHIFT):
         out = xt.sub(out, xt.reciprocal(xt.add(y, scalar(n, x))))
     z = xt.select(small, xt.add(y, scalar(_SHIFT, x)), y)
@@ -79,42 +79,75 @@ def _digamma(x: Value) -> Value:
     out = xt.add(xt.select(small, out, scalar(0, x)), rest)
     angle = _angle(x)
     out = xt.select(low, xt.sub(out, xt.mul(scalar(pi, x), xt.div(xt.cos(angle), xt.sin(angle)))), out)
-    whole = xt.and_(_where(x, "lt", 0), xt.compare(x, xt.floor(x), direction="eq"))
+    whole = xt.and_(compared(x, "lt", 0), xt.compare(x, xt.floor(x), direction="eq"))
     out = xt.select(whole, scalar(float("nan"), x), out)
-    return xt.select(_where(x, "eq", 0), xt.neg(xt.reciprocal(x)), out)
+    return xt.select(compared(x, "eq", 0), xt.neg(xt.reciprocal(x)), out)
 
 
-def _zeta(s: float, q: Value) -> Value:
+def _zeta(s: Value, q: Value) -> Value:
     """Hurwitz's zeta function, the sum of (q + n)^-s, for s > 1 and q > 0: Euler's and Maclaurin's formula."""
-    out, power = scalar(0, q), scalar(-s, q)
+    out, power = scalar(0, q), xt.neg(s)
     for n in range(_SHIFT):
         out = xt.add(out, xt.pow(xt.add(q, scalar(n, q)), power))
     z = xt.add(q, scalar(_SHIFT, q))
     first = xt.pow(z, power)
-    out = xt.add(out, xt.mul(first, xt.add(xt.div(z, scalar(s - 1, q)), scalar(0.5, q))))
-    factors, rising = [], s
+    out = xt.add(out, xt.mul(first, xt.add(xt.div(z, xt.sub(s, scalar(1, s))), scalar(0.5, q))))
+    square, tail, rising = xt.reciprocal(xt.mul(z, z)), scalar(0, q), s
     for n, b in enumerate(_BERNOULLI, 1):
-        factors.append(b * rising / factorial(2 * n))
-        rising *= (s + 2 * n - 1) * (s + 2 * n)
-    tail = _polynomial(xt.reciprocal(xt.mul(z, z)), factors[::-1])
+        tail = xt.add(tail, xt.mul(scalar(b / factorial(2 * n), q), rising))
+        rising = xt.mul(xt.mul(rising, square), xt.mul(xt.add(s, scalar(2 * n - 1, s)), xt.add(s, scalar(2 * n, s))))
     out = xt.add(out, xt.div(xt.mul(first, tail), z))
-    return xt.select(_where(q, "eq", inf), scalar(0, q), out)
+    return xt.select(compared(q, "eq", inf), scalar(0, q), out)
+
+
+@aten("special_zeta", "special_zeta.self_scalar", "special_zeta.other_scalar")
+def zeta(cx: Context) -> Value:
+    """nan for s < 1 and q = inf, inf for s = 1 and at poles; of q below 0 for whole s alone, terms being added until it
+    is not."""
+    s, q = (convert(xt.broadcast(cx.value_of(cx[n]), shape=cx.out().shape), "f64") for n in ("self", "other"))
+    pole = xt.and_(compared(q, "le", 0), xt.compare(q, xt.floor(q), direction="eq"))
+    whole = xt.compare(s, xt.floor(s), direction="eq")
+    low = xt.and_(xt.and_(compared(q, "lt", 0), compared(s, "gt", 1)), xt.and_(whole, xt.not_(pole)))
+
+    def goes_on(_: Value, q: Value) -> Value:
+        return any_of(compared(q, "lt", 0))
+
+    def step(total: Value, q: Value) -> list[Value]:
+        below = compared(q, "lt", 0)
+        term = xt.select(below, xt.pow(xt.select(below, q, scalar(1, q)), xt.neg(s)), scalar(0, q))
+        return [xt.add(total, term), xt.select(below, xt.add(q, scalar(1, q)), q)]
+
+    nothing, nan = scalar(0, q), scalar(float("nan"), q)
+    total, moved = xt.while_([xt.mul(nothing, s), xt.select(low, q, scalar(1, q))], goes_on, step)
+    out = xt.add(total, _zeta(s, xt.select(low, moved, xt.select(pole, scalar(1, q), q))))
+    out = xt.select(compared(s, "eq", inf), xt.pow(q, xt.neg(s)), out)
+    out = xt.select(xt.or_(compared(q, "eq", inf), xt.and_(compared(q, "lt", 0), xt.not_(whole))), nan, out)
+    out = xt.select(xt.or_(pole, compared(s, "eq", 1)), scalar(inf, q), out)
+    return convert(xt.select(compared(s, "lt", 1), nan, out), cx.out().dtype)
 
 
 @aten("polygamma")
 def polygamma(cx: Context) -> Value:
-    """The n-th derivative of digamma; of n = 1 for any number, else for those above 0."""
+    """The n-th derivative of digamma; below 1/2 by reflection, the n-th derivative of pi * cot(pi * x)."""
     n = int(cx["n"])
     x = convert(cx.tensor("self"), "f64")
     if n == 0:
-        out = _digamma(x)
-    elif n == 1:
-        low, y = _reflected(x)
-        wave = xt.div(scalar(pi, x), xt.sin(_angle(x)))
-        out = xt.select(low, xt.sub(xt.mul(wave, wave), _zeta(2, y)), _zeta(2, y))
-    else:
-        out = xt.mul(scalar((-1.0) ** (n + 1) * factorial(n), x), _zeta(n + 1, x))
-    return convert(out, cx.out().dtype)
+        return convert(_digamma(x), cx.out().dtype)
+    low, y = _reflected(x)
+    out = xt.mul(scalar((-1.0) ** (n + 1) * factorial(n), x), _zeta(scalar(n + 1, x), y))
+    angle = _angle(x)
+    wave = xt.mul(scalar(pi ** (n + 1), x), _polynomial(xt.div(xt.cos(angle), xt.sin(angle)), _cotangent(n)))
+    other = xt.sub(out if n % 2 == 0 else xt.neg(out), wave)
+    return convert(xt.select(low, other, out), cx.out().dtype)
+
+
+def _cotangent(n: int) -> list[float]:
+    """The n-th derivative of cot as a polynomial in cot, whose own is -1 - cot^2; the highest power first."""
+    rising = [0.0, 1.0]
+    for _ in range(n):
+        slope = [k * c for k, c in enumerate(rising)][1:]
+        rising = [-a - b for a, b in zip([*slope, 0.0, 0.0], [0.0, 0.0, *slope], strict=True)]
+    return rising[::-1]
 
 
 def _bessel(order: int, scaled: bool) -> Callable[[Value], Value]:
@@ -130,7 +163,7 @@ def _bessel(order: int, scaled: bool) -> Callable[[Value], Value]:
         series = _polynomial(xt.mul(x, x), near)
         series = xt.mul(series, xt.mul(y, scalar(0.5, x))) if order else series
         tail = xt.div(_polynomial(xt.reciprocal(y), far[::-1]), xt.sqrt(xt.mul(y, scalar(2 * pi, x))))
-        close = _where(y, "lt", 14)
+        close = compared(y, "lt", 14)
         out = xt.select(close, xt.mul(series, xt.exp(xt.neg(y))) if scaled else series,
                         tail if scaled else xt.mul(tail, xt.exp(y)))
         return xt.mul(out, xt.sign(x)) if order else out
@@ -148,7 +181,7 @@ def _erfc(x: Value, scaled: bool = False) -> Value:
     tail = tail if scaled else xt.mul(tail, xt.exp(xt.neg(square)))
     near = xt.sub(scalar(1, x), xt.erf(x))
     near = xt.mul(near, xt.exp(square)) if scaled else near
-    return xt.select(_where(x, "gt", 2), tail, near)
+    return xt.select(compared(x, "gt", 2), tail, near)
 
 
 _CENTRE = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
@@ -159,22 +192,45 @@ _ENDS = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573
 
 
 def _erfinv(x: Value) -> Value:
-    """Giles' approximation and a step of Newton's; inf at 1, nan beyond."""
+    """inf at 1, nan beyond."""
     a = xt.abs(x)
     beyond = xt.sub(scalar(1, x), a)
-    w = xt.neg(xt.log(xt.mul(beyond, xt.add(scalar(1, x), a))))
-    near = _polynomial(xt.sub(w, scalar(2.5, x)), _CENTRE)
-    far = _polynomial(xt.sub(xt.sqrt(w), scalar(3, x)), _ENDS)
-    y = xt.mul(xt.select(_where(w, "lt", 5), near, far), a)
-    slope = xt.mul(xt.exp(xt.mul(y, y)), scalar(sqrt(pi) / 2, x))
-    y = xt.sub(y, xt.mul(xt.sub(beyond, _erfc(y)), slope))
-    return xt.select(_where(a, "eq", 1), xt.mul(x, scalar(inf, x)), xt.mul(y, xt.sign(x)))
+    y = _nearer(_giles(beyond, a), beyond)
+    return xt.select(compared(a, "eq", 1), xt.mul(x, scalar(inf, x)), xt.mul(y, xt.sign(x)))
+
+
+def _giles(beyond: Value, a: Value) -> Value:
+    """About erfinv(a) of a = 1 - beyond, which is 0 to 1."""
+    w = xt.neg(xt.log(xt.mul(beyond, xt.add(scalar(1, a), a))))
+    near = _polynomial(xt.sub(w, scalar(2.5, a)), _CENTRE)
+    far = _polynomial(xt.sub(xt.sqrt(w), scalar(3, a)), _ENDS)
+    return xt.mul(xt.select(compared(w, "lt", 5), near, far), a)
+
+
+def _nearer(y: Value, beyond: Value) -> Value:
+    """A step of Newton's to where erfc is `beyond`."""
+    slope = xt.mul(xt.exp(xt.mul(y, y)), scalar(sqrt(pi) / 2, y))
+    return xt.sub(y, xt.mul(xt.sub(beyond, _erfc(y)), slope))
+
+
+def _ndtri(p: Value) -> Value:
+    """Below what a normal number is with the probability p; infinite at 0 and 1, nan outside. At the far end it begins
+    with a fixed point of y^2 = -log(erfc(y) sqrt(pi) y)."""
+    low = compared(p, "lt", 0.5)
+    beyond = xt.mul(scalar(2, p), xt.select(low, p, xt.sub(scalar(1, p), p)))
+    far = xt.sqrt(xt.neg(xt.log(beyond)))
+    for _ in range(4):
+        far = xt.sqrt(xt.neg(xt.log(xt.mul(beyond, xt.mul(scalar(sqrt(pi), p), far)))))
+    y = xt.select(compared(beyond, "lt", 1e-7), far, _giles(beyond, xt.sub(scalar(1, p), beyond)))
+    y = xt.mul(scalar(sqrt(2), p), _nearer(_nearer(y, beyond), beyond))
+    y = xt.select(compared(beyond, "eq", 0), scalar(inf, p), y)
+    return xt.select(low, xt.neg(y), y)
 
 
 _FUNCTIONS: dict[str, Callable[[Value], Value]] = {
-    "lgamma": _lgamma, "digamma": _digamma, "erfinv": _erfinv, "erfc": _erfc,
+    "lgamma": log_gamma, "digamma": _digamma, "erfinv": _erfinv, "erfc": _erfc,
     "special_erfcx": lambda x: _erfc(x, scaled=True), "i0": _bessel(0, False), "special_i0e": _bessel(0, True),
-    "special_i1": _bessel(1, False), "special_i1e": _bessel(1, True)}
+    "special_ndtri": _ndtri, "special_i1": _bessel(1, False), "special_i1e": _bessel(1, True)}
 for _name, _function in _FUNCTIONS.items():
     aten(_name)(_in_f64(_function))
 
@@ -189,6 +245,6 @@ def length(x: Value, y: Value) -> Value:
     """sqrt(x^2 + y^2)"""
     x, y = xt.abs(x), xt.abs(y)
     large, small = xt.maximum(x, y), xt.minimum(x, y)
-    ratio = xt.select(_where(large, "eq", 0), large, xt.div(small, large))
+    ratio = xt.select(compared(large, "eq", 0), large, xt.div(small, large))
     out = xt.mul(large, xt.sqrt(xt.add(xt.mul(ratio, ratio), scalar(1, x))))
-    return xt.select(_where(large, "eq", inf), large, out)
+    return xt.select(compared(large, "eq", inf), large, out)

@@ -154,7 +154,7 @@ class Body:
                 or storage_type(t.element) != t.element or not self._tests_range(owner.operands[0], place):
             return None
         indices = self._places(t, read)
-        if indices[-1].walk is None or not all(i.is_scalar for i in indices[:-1]):
+        if not indices or indices[-1].walk is None or not all(i.is_scalar for i in indices[:-1]):
             return None
         test, _, padding = owner.operands
         everywhere = self._everywhere(test) if t.element.width < MASKED else None
