@@ -25,6 +25,12 @@ def test_results_without_elements() -> None:
     check_traced(lambda x: F.adaptive_avg_pool3d(x, (2, 0, 1)), x, sizes="fake")
 
 
+def test_padding_of_one_element_that_is_cut_off() -> None:
+    kept = torch.ones(2, 2).tril(-1) > 0
+    check_traced(lambda x: (torch.eye(2) - torch.where(kept, F.pad(x, (0, 1, 0, 1))[None], 0.0))[:, :1, :1],
+                 torch.randn(1, 1))
+
+
 @pytest.mark.parametrize("indices", [[1, 0, 3], [2, 9], [-2, 1], [-9, 4, 4], []])
 def test_parts_between_indices_that_do_not_grow(indices: list[int]) -> None:
     check_traced(lambda x: torch.tensor_split(x, indices, -1), torch.randn(2, 5))
