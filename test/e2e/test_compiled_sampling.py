@@ -151,3 +151,13 @@ def test_grid_sample_of_a_free_batch() -> None:
     for mode in ("linear", "nearest"):
         nodes = [small_graphs.node("GridSample", "x g", "y", mode=mode)]
         small_graphs.check(nodes, {"x": x, "g": grid}, "y", dims={"x": ["n", 5, 6, 9], "g": ["n", 4, 9, 2]})
+
+
+def test_pads_of_one_element_that_are_cut_off() -> None:
+    """No dim is left to walk along: what is read lies inside or not."""
+    for at in (0, 1):
+        def body(v: Any, of: Any, at: int = at) -> Any:
+            padded = xt.reshape(xt.pad(v, low=(0, 0), high=(1, 1), value=2.0), shape=(1, 2, 2))
+            return xt.slice(xt.sub(of, padded), starts=(0, at, 0), limits=(1, at + 1, 1))
+
+        check(body, filled((1, 1), "f4"), filled((2, 2), "f4", 1))
