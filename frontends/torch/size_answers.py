@@ -13,7 +13,7 @@ import sympy
 from torch._dynamo.source import TensorProperty, TensorPropertySource
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._sympy.functions import Max, Min
+from torch.utils._sympy.functions import FloorDiv, Max, Min
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
@@ -53,9 +53,9 @@ def of_all(env: ShapeEnv, condition: sympy.Basic) -> bool | None:
 
 
 def learned(env: ShapeEnv, node: SymNode, answer: object) -> object:
-    """The answer, which is guarded. A least of sizes that is 1 here (``x[:, 1:2]``, where it is broadcast) is 1 from
-    here on: torch, which replaces no symbol for it, keeps what it found before."""
-    if answer and isinstance(node.expr, sympy.Eq) and node.expr.has(Min, Max):
+    """The answer, which is guarded. A least or a quotient of sizes that is 1 here (``x[:, 1:2]``, where it is
+    broadcast) is 1 from here on: torch, which replaces no symbol for it, keeps what it found before."""
+    if answer and isinstance(node.expr, sympy.Eq) and node.expr.has(Min, Max, FloorDiv):
         env._version_counter += 1
     return answer
 

@@ -9,7 +9,7 @@ from typing import Any
 import sympy
 import torch
 from torch.fx.experimental.sym_node import SymNode
-from torch.utils._sympy.functions import Max, Min
+from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from xcc import symbolic
 from xcc.frontends.torch import compat
@@ -113,10 +113,11 @@ def _environment(inputs: Sequence[tuple[str, Any]]) -> Any:
 
 
 def _is_one(node: SymNode) -> bool:
-    """Whether a size with least or largest of sizes in it, which torch does not simplify, is 1: ``n - max(n - 1, 0)``,
-    of ``x[-1:]``, where the call that is traced had it broadcast."""
+    """Whether a size with a least, a largest or a quotient of sizes in it, which torch does not simplify, is 1:
+    ``n - max(n - 1, 0)``, of ``x[-1:]``, or ``n // m``, of ``view(m, -1)``, where the call that is traced had it
+    broadcast."""
     env = node.shape_env
-    if env is None or node.hint != 1 or not node.expr.has(Min, Max):
+    if env is None or node.hint != 1 or not node.expr.has(Min, Max, FloorDiv):
         return False
     if env._maybe_evaluate_static(sympy.Eq(node.expr, 1)) == sympy.true:
         return True

@@ -89,6 +89,15 @@ def test_an_inner_part_of_one_broadcasts() -> None:
     assert compilations(f, ((5, 7),), ((4, 2),), ((3, 6),), ((6, 1),)) == [1, 1, 1, 2]
 
 
+def test_a_quotient_of_one_broadcasts() -> None:
+    """One embedding for all places, or one a place: ``view`` leaves a quotient of sizes."""
+    def f(x: Any, t: Any) -> Any:
+        return x + t.view(x.shape[0], -1, 4)
+
+    given = [((2, 5, 4), (2, 4)), ((3, 6, 4), (3, 4)), ((2, 3, 4), (6, 4)), ((4, 2, 4), (8, 4))]
+    assert compilations(f, *given) == [1, 1, 2, 2]
+
+
 def test_branches_and_loops() -> None:
     """Of results that may be empty, whose dims lie in another order."""
     def f(x: Any) -> Any:
