@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[tuple[int, ...], str], ..
                  lambda x: x[-1:].sum(1, np.float32), 2),
     "softmax": (lambda x: xt.softmax(x, axis=-1), (((ROWS, COLUMNS), "float16"),), lambda x: softmax(x[-1]), 2),
     "rows read": (lambda x, i: xt.gather(x, i, axis=0), (((ROWS, COLUMNS), "float16"), ((9,), "int64")),
-                  lambda x, i: x[i[-1]], 20),
+                  lambda x, i: x[i[-1]], 130),
     "rows joined": (lambda x, y: xt.concatenate(x, y, axis=0),
                     (((HALF, COLUMNS), "float16"), ((HALF + 1, COLUMNS), "float16")), lambda x, y: y[-1], 20),
     "product": (product, (((LONG, 64), "float16"), ((64, 64), "float16")), lambda a, b: a[-1].astype("f") @ b.T, 300),
