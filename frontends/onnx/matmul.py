@@ -7,7 +7,7 @@ from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.einsum import einsum
-from xcc.frontends.shared.helpers import element, full, rank_of, scalar, squeeze, unsqueeze
+from xcc.frontends.shared.helpers import element, full, rank_of, scalar, squeeze, turned, unsqueeze
 from xcc.frontends.shared.products import matmul
 
 
@@ -43,7 +43,7 @@ def _turned(cx: Context, i: int, name: str) -> Value:
     x, n = cx[i], cx.rank(i)
     if cx.attr(f"transBatch{name}", 0):
         x = xt.transpose(x, perm=(*range(1, n - 1), 0, n - 1))
-    return xt.transpose(x, perm=(*range(n - 2), n - 1, n - 2)) if cx.attr(f"trans{name}", 0) else x
+    return turned(x) if cx.attr(f"trans{name}", 0) else x
 
 
 @onnx_op("Einsum", since=12)

@@ -52,6 +52,12 @@ def squeeze(x: Value, axes: Sequence[int]) -> Value:
     return xt.reshape(x, shape=tuple(shape))
 
 
+def turned(x: Value) -> Value:
+    """The matrices of the last two dims with their rows as columns."""
+    rank = rank_of(x)
+    return xt.transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
+
+
 def along(x: Value, axis: int, rank: int) -> Value:
     """A vector with dims of 1 around it, so that it lies along `axis` of a tensor of `rank`."""
     shape: list[Dim] = [1] * rank

@@ -22,7 +22,7 @@ KINDS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 LIBRARY: Any = torch.library.Library("xcc", "FRAGMENT")     # type: ignore[no-untyped-call]
 LIBRARY.define("recurrent(str kind, Tensor x, Tensor[] weights, Tensor[] states, bool reverse) -> Tensor[]")
 LIBRARY.define("recurrent_backward(str kind, Tensor[] grads, Tensor x, Tensor[] weights, Tensor[] states, Tensor y, "
-                "bool reverse) -> Tensor[]")
+               "bool reverse) -> Tensor[]")
 
 
 def recurrent(kind: str, x: torch.Tensor, weights: Tensors, states: Tensors, reverse: bool) -> Tensors:

@@ -19,7 +19,10 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 from xcc.frontends.torch.size_order import decided
 
-__all__ = ["is_size", "learned", "of_all", "of_elements"]
+__all__ = ["UNSIMPLIFIED", "is_size", "learned", "of_all", "of_elements"]
+
+UNSIMPLIFIED = (FloorDiv, Max, Min)
+"""What torch leaves as it is where it has found that it is 1."""
 
 _SOME: Any = ValueRanges(1, int_oo)
 
@@ -55,7 +58,7 @@ def of_all(env: ShapeEnv, condition: sympy.Basic) -> bool | None:
 def learned(env: ShapeEnv, node: SymNode, answer: object) -> object:
     """The answer, which is guarded. A least or a quotient of sizes that is 1 here (``x[:, 1:2]``, where it is
     broadcast) is 1 from here on: torch, which replaces no symbol for it, keeps what it found before."""
-    if answer and isinstance(node.expr, sympy.Eq) and node.expr.has(Min, Max, FloorDiv):
+    if answer and isinstance(node.expr, sympy.Eq) and node.expr.has(*UNSIMPLIFIED):
         env._version_counter += 1
     return answer
 

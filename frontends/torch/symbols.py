@@ -9,11 +9,11 @@ from typing import Any
 import sympy
 import torch
 from torch.fx.experimental.sym_node import SymNode
-from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from xcc import symbolic
 from xcc.frontends.torch import compat
 from xcc.frontends.torch.graph import HIGHEST
+from xcc.frontends.torch.size_answers import UNSIMPLIFIED
 from xcc.frontends.torch.sizes import dim_of
 from xcc.symbolic import Dim
 
@@ -117,7 +117,7 @@ def _is_one(node: SymNode) -> bool:
     ``n - max(n - 1, 0)``, of ``x[-1:]``, or ``n // m``, of ``view(m, -1)``, where the call that is traced had it
     broadcast."""
     env = node.shape_env
-    if env is None or node.hint != 1 or not node.expr.has(Min, Max, FloorDiv):
+    if env is None or node.hint != 1 or not node.expr.has(*UNSIMPLIFIED):
         return False
     if env._maybe_evaluate_static(sympy.Eq(node.expr, 1)) == sympy.true:
         return True

@@ -14,7 +14,7 @@ import numpy as np
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.types import numpy_dtype
-from xcc.frontends.shared.helpers import element, rank_of, scalar, slice_axis, squeeze, unsqueeze
+from xcc.frontends.shared.helpers import element, rank_of, scalar, slice_axis, squeeze, turned, unsqueeze
 from xcc.frontends.shared.products import matmul
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
@@ -29,19 +29,13 @@ def solve_triangular(cx: Context) -> Value:
     if not isinstance(rows, int):
         cx.fail(f"the number of equations, {rows}, must be known")
     if not left:
-        a, b = _turned(a), _turned(b)
+        a, b = turned(a), turned(b)
     if not cx.get("unitriangular", False):
         diagonal = xt.select(xt.constant(np.eye(rows, dtype=bool)), a, scalar(0, a))
         diagonal = xt.reduce(diagonal, kind="sum", axes=(rank_of(a) - 1,), keepdims=True)
         a, b = xt.div(a, diagonal), xt.div(b, diagonal)
     x = _solved(a, b, rows, lower=bool(cx["upper"]) != left)
-    return x if left else _turned(x)
-
-
-def _turned(x: Value) -> Value:
-    """The matrices with their rows as columns."""
-    rank = rank_of(x)
-    return xt.transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
+    return x if left else turned(x)
 
 
 def _solved(a: Value, b: Value, rows: int, lower: bool) -> Value:
