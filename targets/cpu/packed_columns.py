@@ -54,12 +54,18 @@ def _pays(found: Columns, chip: Chip, columns: int, rows: int, tiles: int) -> bo
 
 
 def _is_far(found: Columns, chip: Chip, wide: int) -> bool:
-    """Whether a panel, `wide` bytes of each step, does not stay in the L2 cache as it lies: many of its lines share a
-    set where steps lie some power of two apart."""
+    """Whether a panel, `wide` bytes of each step, is read from beyond the L2 cache as it lies.
+
+    So is one of an operand that is larger than that cache, by each chunk of rows and with no neighbours that a
+    processor asks for ahead; and one that does not stay there, as many of its lines share a set where steps lie some
+    power of two apart.
+    """
     step = found.loops.index(-1)
     apart = symbolic.product(found.t.dims[step + 1:]) * element_bytes(found.t.element)
     if not isinstance(apart, int):
         return found.steps > panel_steps(chip, wide)
+    if found.steps * apart > chip.l2_bytes:
+        return True
     way = chip.l2_bytes // WAYS
     places = max(1, way // max(LINE_BYTES, gcd(way, apart), wide))
     return -(-found.steps // places) > WAYS
