@@ -23,7 +23,7 @@ MOST_SHARES = 16    # of a panel that is copied along the tiles of the one befor
 OPEN_PACKED = 16    # tiles of rows of a chunk that packs the columns, where the number of rows is not known
 
 
-def packed_steps(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m_dims: list[int], chip: Chip) -> int:
+def packed_steps(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m_dims: list[int], chip: Chip) -> Dim:
     """Steps of the panels that are packed on the fly of the product's right operand; 0: none are.
 
     `vector` is the register tile, its rows along `m_dims`.
@@ -32,7 +32,9 @@ def packed_steps(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m_dim
     if found is None or not m_dims:
         return 0
     tiles = prod(-(-estimate(dims[d]) // vector[d]) for d in m_dims)
-    if estimate(dims[-1]) <= prod(estimate(dims[d]) for d in m_dims):       # chunks of rows
+    if not all(isinstance(dims[d], int) for d in m_dims):
+        tiles = OPEN_PACKED
+    elif estimate(dims[-1]) <= prod(estimate(dims[d]) for d in m_dims):       # chunks of rows
         tiles = max(1, tiles // (PIECES * chip.cores))
     if not _pays(found, chip, vector[-1], prod(vector[d] for d in m_dims), tiles):
         return 0
@@ -43,10 +45,11 @@ def _pays(found: Columns, chip: Chip, columns: int, rows: int, tiles: int) -> bo
     """Whether panels of `columns` of the right operand are packed, which `tiles` tiles of so many `rows` multiply.
 
     What is read far from the core comes slower than a small tile multiplies it; a copy is read from far but once.
-    Columns that are to be turned are packed anyway.
+    Columns that are to be turned are packed anyway, and those of a number of steps that is not known: whether they
+    stay near is not known either, and a copy is little beside its tiles.
     """
-    if found.turned:
-        return True
+    if found.turned or not isinstance(found.steps, int):
+        return found.turned or tiles > 1
     size = element_bytes(found.t.element)
     lanes = LINE_BYTES // size
     multiplied = rows * lanes * 2 / dict(chip.flops).get("f32", 1e11)
@@ -62,21 +65,23 @@ def _is_far(found: Columns, chip: Chip, wide: int) -> bool:
     """
     step = found.loops.index(-1)
     apart = symbolic.product(found.t.dims[step + 1:]) * element_bytes(found.t.element)
+    steps = found.steps
+    assert isinstance(steps, int)
     if not isinstance(apart, int):
-        return found.steps > panel_steps(chip, wide)
-    if found.steps * apart > chip.l2_bytes:
+        return steps > panel_steps(chip, wide)
+    if steps * apart > chip.l2_bytes:
         return True
     way = chip.l2_bytes // WAYS
     places = max(1, way // max(LINE_BYTES, gcd(way, apart), wide))
-    return -(-found.steps // places) > WAYS
+    return -(-steps // places) > WAYS
 
 
-def _depth(kernel: Kernel, found: Columns, chip: Chip, columns: int) -> int:
+def _depth(kernel: Kernel, found: Columns, chip: Chip, columns: int) -> Dim:
     """Steps of a block of panels, which leave room in the L2 cache: all of them where there are few, and where sums
     cannot wait in the result; 0 where there is no room for a panel."""
     each = columns * element_bytes(found.t.element)
     most = panel_steps(chip, each)
-    if found.steps <= most:
+    if not isinstance(found.steps, int) or found.steps <= most:
         return found.steps
     least = -(-found.steps // most)
     blocks = (n for n in range(least, 2 * least) if found.steps % (n * LANES) == 0)
@@ -86,11 +91,14 @@ def _depth(kernel: Kernel, found: Columns, chip: Chip, columns: int) -> int:
     return found.steps if found.steps * each <= STACK else 0
 
 
-def panel_shares(steps: int, size: int, dims: tuple[Dim, ...], vector: list[int], block: list[int],
+def panel_shares(steps: Dim, size: int, dims: tuple[Dim, ...], vector: list[int], block: list[int],
                  m_dims: list[int]) -> int:
     """In how many tiles' loops the next panel, of so many steps and elements of `size` bytes, is copied or asked for, a
-    power of two; 0: in none, where two panels would be too large or there are no lines of steps."""
-    if len(m_dims) > 1 or 2 * steps * vector[-1] * size > STACK or gcd(steps, LANES) < LANES // 2:
+    power of two; 0: in none, where two panels would be too large, there are no lines of steps, or it is not known how
+    many."""
+    if not isinstance(steps, int) or len(m_dims) > 1 or 2 * steps * vector[-1] * size > STACK:
+        return 0
+    if gcd(steps, LANES) < LANES // 2:
         return 0
     m, = m_dims
     rows = estimate(dims[m])

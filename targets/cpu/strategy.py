@@ -22,7 +22,7 @@ from xcc.passes.linalg.kernel.domain import (
     volume,
     work,
 )
-from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, is_packed, loop_index
+from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, is_packed, loop_index, rows_of_steps
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.nests.decoded_panels import decoded_operand, panel_dims
 from xcc.passes.linalg.schedule.schedule import CpuPart, Schedule
@@ -49,6 +49,7 @@ from xcc.targets.cpu.winograd import winograd
 DECODED = 1 << 19      # bytes of a decoded panel on a thread's stack
 AHEAD = 8192           # bytes: what a core multiplies in the time that memory takes to answer, several times over
 NEAR_AHEAD = 2048      # the same, for the L2 cache
+STEPS_AHEAD = 16       # of a product: some 250 cycles of multiplications
 UNROLLED_WINDOW = 9    # steps
 RESIDENT = 32768       # bytes of weights that stay in the L1 cache beside what they are multiplied with
 NEAR = 262144          # bytes of rows in the L2 cache
@@ -124,7 +125,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         vector[d] = tile
     packed = 0 if decoded or n_loop in left or columns == 1 else packed_steps(kernel, dims, vector, m_dims, chip)
     if packed:
-        depth, staged = packed if packed < steps else 0, False
+        depth, staged = packed if isinstance(packed, int) and packed < steps else 0, False
     elif staged:
         vector[m_dims[0]] = row_tile(dims[m_dims[0]], rows)
     reductions = [o for o in kernel.ops if o.is_reduction]
@@ -189,11 +190,14 @@ def _steps_of(op: Op) -> int:
 
 
 def _ahead(op: Op, chip: Chip, most: int) -> int:
-    """How many rows of packed weights ahead to fetch, `most` bytes, where these are more than the L1 cache holds."""
+    """How many rows of packed weights ahead to fetch, `most` bytes, where these are more than the L1 cache holds, or of
+    an operand whose size is not known."""
     for t, access in op.inputs:
         weights = t.dims[panel_dim(access) or 0:]
         if is_packed(access) and volume(weights) * element_bytes(t.element) > chip.shared_bytes:
             return max(1, most // (estimate(t.dims[-1]) * element_bytes(t.element)))
+        if rows_of_steps(op, access) and not all(isinstance(d, int) for d in t.dims):
+            return STEPS_AHEAD
     return 0
 
 

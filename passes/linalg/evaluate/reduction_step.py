@@ -10,7 +10,7 @@ from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.factor_order import factor_tile
 from xcc.passes.linalg.evaluate.fetch_ahead import fetch_ahead
-from xcc.passes.linalg.kernel.kernel import Op, is_packed
+from xcc.passes.linalg.kernel.kernel import Op, is_packed, rows_of_steps
 from xcc.passes.linalg.kernel.reduction_body import combiner, is_zero, narrow
 from xcc.passes.linalg.schedule.decisions import PREFETCH, SHARES, count_of
 from xcc.passes.shared.values import scalar_attr
@@ -97,12 +97,12 @@ class Step:
         return V(self.b.op("arith.select", kind, [above, x.value, acc.value]), acc.axes)
 
     def _prefetch(self, env: dict[str, Ix]) -> None:
-        """Asks for the row of the packed operand that will be read ``xcc.prefetch`` steps from now."""
+        """Asks for the row of the operand in panels, or of steps, that will be read ``xcc.prefetch`` steps from now."""
         for t, access in self.op.inputs:
-            if t.arg < 0 or not is_packed(access):
+            if t.arg < 0 or t in self.ev.kept or not (is_packed(access) or rows_of_steps(self.op, access)):
                 continue
             *outer, row, lane = (self.b.access(e, env) for e in access)
-            if not any(i.axes for i in (*outer, row)) and lane.vec is None:
+            if lane.axes and not any(i.axes for i in (*outer, row)) and lane.vec is None:
                 ahead = self.b.add(self.b.scalar(row), self.b.int(self.ahead))
                 self.ev.memory.prefetch(t, [*(self.b.scalar(i) for i in outer), ahead], lane)
 

@@ -151,6 +151,12 @@ def is_packed(access: Access) -> bool:
         [[atom[0] for atom in monomial] for monomial, _ in last.terms] == [["mod"]]
 
 
+def rows_of_steps(op: Op, access: Access) -> bool:
+    """Whether neighbours are the columns of one step of the reduction `op`: (..., k, n)."""
+    loops = [bare_loop(e) for e in access[-2:]]
+    return len(loops) == 2 and None not in loops and [op.reduction[p] for p in loops if p is not None] == [True, False]
+
+
 def captured_tensors(op: Op, kernel: Kernel) -> Iterator[Tensor]:
     """The tensors that the op's body reads by tensor.extract."""
     if op.operation is None:

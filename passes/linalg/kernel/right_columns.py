@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from xcc import symbolic
 from xcc.diagnostics import UserError
-from xcc.passes.linalg.kernel.domain import contraction_of, domain
+from xcc.passes.linalg.kernel.domain import contraction_of, domain, element_bytes
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop
+from xcc.passes.shared.packing import STACK
 from xcc.symbolic import Dim
 
 
@@ -21,12 +22,17 @@ class Columns:
     op: Op
     t: Tensor
     loops: tuple[int, ...]
-    steps: int
+    steps: Dim
 
     @property
     def turned(self) -> bool:
         """Whether neighbours in memory are a column's steps, not a step's columns."""
         return self.loops[-1] == -1
+
+    def room(self, wide: int) -> int:
+        """Steps that there is memory for in a panel of so many columns: all, where their number is known. Longer sums
+        read the operand as it lies."""
+        return self.steps if isinstance(self.steps, int) else STACK // (wide * element_bytes(self.t.element))
 
 
 def operands_at(kernel: Kernel) -> tuple[Op, list[tuple[Tensor, Access]]] | None:
@@ -50,7 +56,7 @@ def right_columns(kernel: Kernel) -> Columns | None:
     op, operands = found
     last, sums = len(domain(kernel).dims) - 1, [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
     steps = op.loops[sums[0]] if len(sums) == 1 else None
-    if not isinstance(steps, int):
+    if steps is None:
         return None
     for t, at in operands:
         readers = [s for o in kernel.ops for s, _ in o.inputs if s is t]
@@ -66,6 +72,6 @@ def columns_packed(kernel: Kernel) -> Columns:
     """What is to be packed; UserError where there is nothing."""
     found = right_columns(kernel)
     if found is None:
-        raise UserError(f"{kernel.function.location}: packed columns need a product of a known number of steps whose "
-                        "right operand is an argument, read once, at a step and a column")
+        raise UserError(f"{kernel.function.location}: packed columns need a product whose right operand is an "
+                        "argument, read once, at a step and a column")
     return found

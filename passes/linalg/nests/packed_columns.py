@@ -89,12 +89,13 @@ class _Packed(Part):
 class PackedColumns(Panel):
     """The memory of a chunk's panels: one, or two of which one is copied along the loops of the other's tiles.
 
-    low, high: where the chunk's columns begin and end.
+    low, high: where the chunk's columns begin and end. count: steps of a panel, at most those there is room for.
     """
 
     columns: Columns
     stored: Tensor
     memref: Value
+    count: Value
     pieces: Pieces
     low: Value
     high: Value
@@ -106,15 +107,18 @@ class PackedColumns(Panel):
         if not cpu.columns:
             return None
         found = columns_packed(nest.ev.kernel)
-        steps, wide = cpu.depth or found.steps, nest.schedule.vector[-1]
+        wide, known = nest.schedule.vector[-1], isinstance(found.steps, int)
+        steps = cpu.depth or found.room(wide)
         one_by_one = not cpu.strips and all(lanes == 1 for lanes in nest.ev.reduce[found.op].values())
         turned = min(TURNED, wide) if found.turned else 0
-        pieces = Pieces.of(steps, cpu.shares if one_by_one else 0, turned)
+        pieces = Pieces.of(steps, cpu.shares if one_by_one and known else 0, turned)
         panels = 2 if pieces.shares and not turned else 1
         stored = replace(found.t, dims=(panels, steps, wide), arg=-1, value=None)
         low, high = ranges.get(last, (b.int(0), b.dim(nest.dims[last])))
         high = b.add(low, b.int(nest.schedule.block[last])) if high is None else high
-        return PackedColumns(nest=nest, always=found.turned, columns=found, stored=stored,
+        count = b.int(steps) if known else b.dim(found.steps)
+        fits = None if known else _compare(b, _LESS, count, b.int(steps + 1))
+        return PackedColumns(nest=nest, always=found.turned, fits=fits, columns=found, stored=stored, count=count,
                              memref=room_for(nest, stored), pieces=pieces, low=low, high=high)
 
     @property
@@ -135,9 +139,9 @@ class PackedColumns(Panel):
         """Copies the panel `at`, where it was not along the loops of the one before; inside, it is read from memory,
         and `ev.copied` says what else is copied."""
         ev, b, last = self.nest.ev, self.nest.b, len(self.nest.dims) - 1
-        place, all_pieces = self._place(at), b.int(self._steps // self.pieces.rows)
+        place, all_pieces = self._place(at), b.binary("arith.divui", self.count, b.int(self.pieces.rows))
         if self._two:
-            is_first = self._compare(_EQ, place.at[last], self.low)
+            is_first = _compare(b, _EQ, place.at[last], self.low)
             self._when(is_first, lambda: self._copy_all(place, b.int(0), all_pieces))
         else:
             self._copy_all(place, b.int(0), all_pieces)
@@ -172,7 +176,7 @@ class PackedColumns(Panel):
         size, wide = self.nest.dims[last], self._wide
         whole = isinstance(size, int) and size % wide == 0
         limit = None if whole else b.binary("arith.minsi", b.int(wide), b.sub(self.high, column))
-        there = self._compare(_LESS, column, self.high)
+        there = _compare(b, _LESS, column, self.high)
         return _Place({**place.at, last: column}, limit, b.sub(b.int(1), place.slot)), there
 
     def _rest(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]], all_pieces: Value) -> None:
@@ -192,13 +196,14 @@ class PackedColumns(Panel):
         the step."""
         b, pieces = self.nest.b, self.pieces
         place, there = self._next(at)
-        works = b.pure("arith.andi", b.i1, [there, self._compare(_LESS, tile, b.int(pieces.shares))])
+        works = b.pure("arith.andi", b.i1, [there, _compare(b, _LESS, tile, b.int(pieces.shares))])
         before = b.mul(tile, b.int(self._steps // pieces.line))
 
         def call(step: Value) -> None:
             number = b.add(before, b.binary("arith.divui", step, b.int(pieces.line)))
             if self._two:
-                self._when(works, lambda: self._copy(place, number, AHEAD))
+                rows = pieces.rows
+                self._when(works, lambda: self._copy(place, b.mul(number, b.int(rows)), rows, AHEAD))
             else:
                 self._ask(place, number)
 
@@ -215,17 +220,19 @@ class PackedColumns(Panel):
             prefetch(self.nest.ev.memory.buffers[self.columns.t], [where[d] for d in self.columns.loops], locality=2)
 
     def _copy_all(self, place: _Place, first: Value, end: Value) -> None:
-        """Copies the pieces [first, end)."""
-        b = self.nest.b
+        """Copies the pieces [first, end), and what is left of a panel whose steps are not known."""
+        b, rows = self.nest.b, self.pieces.rows
         with for_loop(first, end, b.int(1)) as piece, b.scope():
-            self._copy(place, piece, max(1, BEFORE // self.pieces.rows))
+            self._copy(place, b.mul(piece, b.int(rows)), rows, max(1, BEFORE // rows))
+        if rows > 1 and self.fits is not None:
+            with for_loop(b.mul(end, b.int(rows)), self.count, b.int(1)) as step, b.scope():
+                self._copy(place, step, 1, BEFORE)
 
-    def _copy(self, place: _Place, piece: Value, ahead: int) -> None:
-        """Copies a piece, and asks for that which is `ahead` pieces behind it; nothing is read there: an address past
-        the end is as good as any."""
+    def _copy(self, place: _Place, step: Value, rows: int, ahead: int) -> None:
+        """Copies a piece of so many `rows`, and asks for that which is `ahead` pieces behind it; nothing is read there:
+        an address past the end is as good as any."""
         b, memory, last, t = self.nest.b, self.nest.ev.memory, len(self.nest.dims) - 1, self.columns.t
-        rows, wide, turned = self.pieces.rows, self._wide, self.columns.turned
-        step = b.mul(piece, b.int(rows))
+        wide, turned = self._wide, self.columns.turned
         part = wide if not turned else TURNED if wide > TURNED else max(1, wide // 2)     # a vector
         for low in range(0, wide, part):
             limit = place.limit if low == 0 or place.limit is None else \
@@ -244,11 +251,11 @@ class PackedColumns(Panel):
             where = {**place.at, -1: b.add(later, b.int(n)), last: b.add(place.at[last], b.int(m))}
             prefetch(memory.buffers[t], [where[d] for d in self.columns.loops], locality=2)
 
-    def _compare(self, predicate: int, a: Value, c: Value) -> Value:
-        b = self.nest.b
-        return b.pure("arith.cmpi", b.i1, [a, c],
-                      predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate))
-
     def _when(self, condition: Value, body: Callable[[], None]) -> None:
         with when(condition), self.nest.b.scope():
             body()
+
+
+def _compare(b: Builder, predicate: int, a: Value, c: Value) -> Value:
+    return b.pure("arith.cmpi", b.i1, [a, c],
+                  predicate=ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate))

@@ -31,10 +31,12 @@ def room_for(nest: Nest, stored: Tensor) -> Value:
 
 @dataclass(eq=False)
 class Panel(ABC):
-    """The memory of a chunk's panel. always: also where a chunk has one tile of rows."""
+    """The memory of a chunk's panel. always: also where a chunk has one tile of rows. fits: whether there is room for
+    it; None: there is."""
 
     nest: Nest
     always: bool = False
+    fits: Value | None = None
 
     @abstractmethod
     def filled(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]]) -> AbstractContextManager[None]:
@@ -42,7 +44,9 @@ class Panel(ABC):
 
     def around(self, at: dict[int, Ix], rows: Sequence[tuple[Value, int]], tiles: Callable[[], None]) -> None:
         """`tiles` of the panel `at`; `rows`: how many there are along some dims, and the rows of a tile."""
-        several = True if self.always else self._several(rows)
+        b, several = self.nest.b, True if self.always else self._several(rows)
+        if several is not None and self.fits is not None:
+            several = self.fits if isinstance(several, bool) else b.pure("arith.andi", b.i1, [several, self.fits])
         if several is None:
             tiles()
         elif several is True:

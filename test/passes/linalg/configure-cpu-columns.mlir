@@ -172,3 +172,58 @@ func.func private @many(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) ->
   } -> tensor<1024x1024xf32>
   return %y : tensor<1024x1024xf32>
 }
+
+// 3.5 MB, no power of two apart, are more than an L2 cache of 2 MiB holds. Half a MiB stays there.
+// XEON-LABEL: func.func private @large
+// XEON-SAME: columns = true
+func.func private @large(%x: tensor<64x768xf32>, %w: tensor<768x1152xf32>) -> tensor<64x1152xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[64, 768], [768, 1152]], xt.result_dims = [[64, 1152]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x1152xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x1152xf32>) -> tensor<64x1152xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<64x768xf32>, tensor<768x1152xf32>) outs(%f : tensor<64x1152xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<64x1152xf32>
+  return %y : tensor<64x1152xf32>
+}
+
+// CHECK-LABEL: func.func private @small
+// CHECK-NOT: columns
+// XEON-LABEL: func.func private @small
+// XEON-NOT: columns
+func.func private @small(%x: tensor<64x384xf32>, %w: tensor<384x352xf32>) -> tensor<64x352xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[64, 384], [384, 352]], xt.result_dims = [[64, 352]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x352xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64x352xf32>) -> tensor<64x352xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<64x384xf32>, tensor<384x352xf32>) outs(%f : tensor<64x352xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<64x352xf32>
+  return %y : tensor<64x352xf32>
+}
+
+// No size is known: rows of steps are asked for where a sum is too long for a panel.
+// CHECK-LABEL: func.func private @free
+// CHECK-SAME: block = array<i64: 224, 128>
+// CHECK-SAME: cpu = {columns = true, prefetch = 16 : i64}
+// XEON-LABEL: func.func private @free
+// XEON-SAME: cpu = {columns = true, prefetch = 16 : i64}
+func.func private @free(%x: tensor<?x?xf32>, %w: tensor<?x?xf32>, %d0: index, %d1: index, %d2: index) -> tensor<?x?xf32>
+    attributes {xt.kernel, xt.symbols = ["d0", "d1", "d2"], xt.arg_dims = [["d0", "d1"], ["d1", "d2"]], xt.result_dims = [["d0", "d2"]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%d0, %d2) : tensor<?x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<?x?xf32>, tensor<?x?xf32>) outs(%f : tensor<?x?xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}

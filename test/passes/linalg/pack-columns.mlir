@@ -73,3 +73,35 @@ func.func private @turned(%x: tensor<20x64xf32>, %w: tensor<96x64xf32>) -> tenso
   } -> tensor<20x96xf32>
   return %y : tensor<20x96xf32>
 }
+
+// So many steps as are not known: a panel has room for 4096, and longer sums read the operand as it lies. Those behind
+// the last 16 that are turned together are copied one by one.
+// LOOPS-LABEL: func.func private @free
+// LOOPS: %[[FITS:.*]] = arith.cmpi slt, %arg3, %c4097
+// LOOPS: %[[PANEL:.*]] = memref.alloca() {{.*}} : memref<1x4096x32xf32>
+// LOOPS: scf.if %[[FITS]]
+// LOOPS: scf.for
+// LOOPS: vector.transfer_read %arg1{{.*}} vector<16x16xf32>
+// LOOPS: vector.transfer_write %{{.*}}, %[[PANEL]]
+// LOOPS: scf.for
+// LOOPS: vector.transfer_write %{{.*}}, %[[PANEL]]
+// LOOPS: vector.transfer_read %[[PANEL]]
+// LOOPS: } else {
+// LOOPS-NOT: %[[PANEL]]
+// LOOPS: math.fma
+func.func private @free(%x: tensor<20x?xf32>, %w: tensor<96x?xf32>, %k: index) -> tensor<20x96xf32> attributes {xt.kernel,
+    xt.symbols = ["k"], xt.arg_dims = [[20, "k"], [96, "k"]], xt.result_dims = [[20, 96]],
+    xcc.config = {block = array<i64: 0, 96>, vector = array<i64: 5, 32>, order = array<i64: 1, 0>,
+                  reduce = [array<i64: 1>], parallel = true, cpu = {columns = true}}} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<20x96xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<20x96xf32>) -> tensor<20x96xf32>
+  %y = linalg.generic {indexing_maps = [#a, #t, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<20x?xf32>, tensor<96x?xf32>) outs(%f : tensor<20x96xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<20x96xf32>
+  return %y : tensor<20x96xf32>
+}

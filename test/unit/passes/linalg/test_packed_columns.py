@@ -8,6 +8,7 @@ import test_tile
 from test_decisions import whole
 
 from xcc.diagnostics import UserError
+from xcc.passes.shared.packing import STACK
 from xcc.targets.cpu.pipeline import DECISIONS
 
 ACCESS = {"rows": "(k, n)", "turned": "(n, k)"}
@@ -15,12 +16,12 @@ ACCESS = {"rows": "(k, n)", "turned": "(n, k)"}
 
 def product(rows: int, steps: int, columns: int, form: str, config: str, block: str = "15, 64",
             symbolic: str = "") -> str:
-    """x w, w read as `form` says; `symbolic`: which of m and n the code does not know."""
-    m, n = ("?" if name in symbolic else str(size) for name, size in (("m", rows), ("n", columns)))
+    """x w, w read as `form` says; `symbolic`: which of m, k and n the code does not know."""
+    m, k, n = ("?" if name in symbolic else str(size) for name, size in (("m", rows), ("k", steps), ("n", columns)))
     names = [f'"{d}"' if d in symbolic else str(size) for d, size in (("m", rows), ("k", steps), ("n", columns))]
-    dims = {"rows": f"{steps}x{n}", "turned": f"{n}x{steps}"}[form]
+    dims = {"rows": f"{k}x{n}", "turned": f"{n}x{k}"}[form]
     order = names[1:] if form == "rows" else names[:0:-1]
-    x, w, y = f"tensor<{m}x{steps}xf32>", f"tensor<{dims}xf32>", f"tensor<{m}x{n}xf32>"
+    x, w, y = f"tensor<{m}x{k}xf32>", f"tensor<{dims}xf32>", f"tensor<{m}x{n}xf32>"
     more = "".join(f", %{d}: index" for d in symbolic)
     listed = ", ".join(f'"{d}"' for d in symbolic)
     return f"""
@@ -29,7 +30,7 @@ func.func private @k(%x: {x}, %w: {w}{more}) -> {y} attributes {{xt.kernel, xt.s
     xcc.config = {{block = array<i64: {block}>, vector = array<i64: 5, 32>, order = array<i64: 1, 0>,
     reduce = [array<i64: 1>], parallel = true, cpu = {{columns = true{config}}}}}}} {{
   %zero = arith.constant 0.0 : f32
-  %e = tensor.empty({", ".join(f"%{d}" for d in symbolic)}) : {y}
+  %e = tensor.empty({", ".join(f"%{d}" for d in symbolic if d != "k")}) : {y}
   %f = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
   %p = linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> {ACCESS[form]}>,
       affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}}
@@ -48,7 +49,7 @@ def check(text: str, sizes: list[tuple[int, int, int]], form: str, symbolic: str
     library = test_tile.load(test_tile.tiled(text))
     for rows, steps, columns in sizes:
         x, w, out = whole(rows, steps), whole(steps, columns), test_tile.fresh(rows, columns)
-        given = [{"m": rows, "n": columns}[d] for d in symbolic]
+        given = [{"m": rows, "k": steps, "n": columns}[d] for d in symbolic]
         test_tile.call(library, "k", x, w if form == "rows" else np.ascontiguousarray(w.T), out, *given)
         np.testing.assert_array_equal(out, x @ w, err_msg=str((rows, steps, columns)))
 
@@ -70,6 +71,13 @@ def test_edges(form: str, rows: int, steps: int, columns: int, config: str) -> N
 def test_sizes_known_in_the_run(form: str, block: str) -> None:
     sizes = [(m, 64, n) for m, n in ((1, 1), (5, 32), (6, 33), (15, 64), (16, 65), (40, 130), (0, 7))]
     check(product(16, 64, 64, form, ", shares = 2 : i64", block, "mn"), sizes, form, "mn")
+
+
+@pytest.mark.parametrize("form, block", [("rows", "20, 0"), ("turned", "0, 96")])
+def test_steps_known_in_the_run(form: str, block: str) -> None:
+    """Sums of no, few and more steps than are turned at once; as many as there is room for, and one more."""
+    sizes = [(7, k, 33) for k in (0, 1, 15, 16, 17, 100, STACK // 128, STACK // 128 + 1)] + [(5, 40, 64), (1, 3, 5)]
+    check(product(16, 64, 64, form, "", block, "mkn"), sizes, form, "mkn")
 
 
 def test_what_cannot_be_packed() -> None:
