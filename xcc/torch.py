@@ -11,9 +11,12 @@ __all__ = ["compile", "function"]
 def compile(model: Callable[..., Any], **options: Any) -> Any:
     """``torch.compile(model, backend="xcc")`` with one compilation for all sizes of its inputs, 0 and 1 too.
 
+    A function without parameters, whose sizes nothing says, is traced once and compiled for the sizes of its first
+    calls, then once for all (``versions``).
+
     Args:
         model: a function of tensors, or a ``torch.nn.Module`` (whose parameters stay where they are).
-        options: those of the backend: strict, freeze, precision, chip, threads, cache
+        options: those of the backend: strict, freeze, precision, chip, threads, cache, versions
             (:class:`xcc.frontends.torch.backend.BackendOptions`).
 
     Returns what torch.compile does: a function or module with the model's arguments. Raises UserError for an unknown

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from torch.fx import GraphModule
 
 from xcc.diagnostics import CompilerBug, UserError, XccError
 from xcc.frontends.torch import compat
-from xcc.frontends.torch.call import BoxedCall, results_of
+from xcc.frontends.torch.call import BoxedCall, results_of, sizes_of
 from xcc.frontends.torch.capture import capture_fx
 from xcc.frontends.torch.early_start import start_compiler
 from xcc.frontends.torch.fake_ops import declare_fake_ops
@@ -35,6 +35,7 @@ from xcc.frontends.torch.masks import lay_out_masks
 from xcc.frontends.torch.partition import Place, partitioned, place_of
 from xcc.frontends.torch.program import TorchProgram
 from xcc.frontends.torch.saved_layouts import SavedLayouts
+from xcc.frontends.torch.sized_calls import SizedCalls, gains_by_sizes
 from xcc.frontends.torch.views import Finish, without_views
 from xcc.options import CompileOptions
 from xcc.runtime.executors import on_host
@@ -54,6 +55,8 @@ class BackendOptions:
         chip: a name of the target's chip table; "" is this machine's own.
         threads: CPU threads of the compiled model, 0 for one a core.
         cache: use the on-disk cache.
+        versions: for how many sizes of its calls a function without parameters is compiled by itself, one after the
+            other; what comes then is compiled once for all sizes that have changed. 0: one compilation for all sizes.
     """
 
     strict: bool = False
@@ -62,6 +65,7 @@ class BackendOptions:
     chip: str = ""
     threads: int = 0
     cache: bool = True
+    versions: int = 8
 
     @staticmethod
     def make(options: Mapping[str, Any] | None) -> BackendOptions:
@@ -91,6 +95,7 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
     chosen = BackendOptions.make(options)
 
     layouts = SavedLayouts()
+    sized = False       # whether the graph for gradients is one of sizes that no parameter says
     lay_out_masks(module)
 
     def compiler(graph: GraphModule, _inputs: Sequence[Any]) -> Any:
@@ -100,16 +105,18 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
         guard_ranks(graph)
         guard_broadcasts(graph)
         layouts.forward(graph)
-        return compile_graph(graph, chosen, static_inputs())
+        nonlocal sized
+        sized = not static_inputs()
+        return compile_graph(graph, chosen, static_inputs(), sized=sized)
 
     def inference(graph: GraphModule, _inputs: Sequence[Any]) -> Any:
         guard_ranks(graph)
         guard_broadcasts(graph)
-        return compile_graph(graph, chosen, static_inputs(), freeze=chosen.freeze)
+        return compile_graph(graph, chosen, static_inputs(), freeze=chosen.freeze, sized=not static_inputs())
 
     def backward(graph: GraphModule, _inputs: Sequence[Any]) -> Any:
         layouts.backward(graph)
-        return compile_graph(graph, chosen)
+        return compile_graph(graph, chosen, sized=sized)
 
     start_compiler(module, inputs, chosen)
     with whole_layers(), composed(), floats_of_runs(inputs):
@@ -119,11 +126,12 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
                             keep_inference_input_mutations=True)(module, inputs)
 
 
-def compile_graph(module: GraphModule, options: BackendOptions, static: Sequence[int] = (), *, freeze: bool = False
-                  ) -> Any:
+def compile_graph(module: GraphModule, options: BackendOptions, static: Sequence[int] = (), *, freeze: bool = False,
+                  sized: bool = False) -> Any:
     """A callable for a flat graph of ATen ops that takes its arguments as a list.
 
-    static: those that are parameters and buffers. freeze: these become constants of the compiled model.
+    static: those that are parameters and buffers. freeze: these become constants of the compiled model. sized: no
+    parameter says sizes, so that it is compiled for those of its calls.
     """
     place = _place(module, options)
     if place is None:
@@ -136,13 +144,14 @@ def compile_graph(module: GraphModule, options: BackendOptions, static: Sequence
     for line in missing:
         warnings.warn(f"{line}: xcc has no converter; it runs in torch", stacklevel=2)
     if whole is None:
-        return _compiled(module, place, options, static, freeze)
+        return _compiled(module, place, options, static, freeze, sized)
     parameters = [n for n in whole.graph.nodes if n.op == "placeholder"]
     constant = {parameters[n] for n in static}
     for node in whole.graph.nodes:
         if node.op == "call_module" and node.target.startswith("xcc_part"):
             own = [n for n, a in enumerate(node.args) if a in constant]
-            setattr(whole, node.target, _Part(_compiled(getattr(whole, node.target), place, options, own, freeze)))
+            setattr(whole, node.target, _Part(_compiled(getattr(whole, node.target), place, options, own, freeze,
+                                                                sized)))
     whole.recompile()
     return _boxed(whole)
 
@@ -178,19 +187,26 @@ def _boxed(module: GraphModule) -> Any:
     return call
 
 
-def _compiled(module: GraphModule, place: Place, options: BackendOptions, static: Sequence[int], freeze: bool) -> Any:
+def _compiled(module: GraphModule, place: Place, options: BackendOptions, static: Sequence[int], freeze: bool,
+              sized: bool) -> Any:
     """The graph compiled, or as torch runs it where that fails and the options allow it."""
 
-    def make(program: TorchProgram) -> Any:
-        with _failing(options):
-            model = _model(program, options.compile_options(place.target), place.device)
+    def make(program: TorchProgram, known: Mapping[str, int] | None = None) -> Any:
+        with suppress(XccError) if known else _failing(options):
+            chosen = options.compile_options(place.target)
+            dims = tuple((name, size, size) for name, size in (known or {}).items())
+            model = _model(program, replace(chosen, dims=dims), place.device)
             return BoxedCall(model, program.graph, () if freeze else static) if model is not None else None
         return None
 
     with _failing(options):
         core, places, finish = without_views(module)
         program = capture_fx(core)
-        call = FrozenCall(program, static, make, _boxed(core)) if freeze else make(program)
+        if sized and options.versions and not program.graph.mesh and sizes_of(program.graph) and gains_by_sizes(core):
+            call: Any = SizedCalls(program.graph, options.versions,
+                                   lambda known: make(program, known), _boxed(core))
+        else:
+            call = FrozenCall(program, static, make, _boxed(core)) if freeze else make(program)
         return _function(_boxed(core) if call is None else call, places, finish)
     return _boxed(module)
 

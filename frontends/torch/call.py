@@ -8,13 +8,13 @@ from typing import Any
 import torch
 
 from xcc import symbolic
-from xcc.frontends.torch.graph import Input, Output, Ref, Size, SizeSpec, TensorSpec, TorchGraph
+from xcc.frontends.torch.graph import Output, Ref, Size, SizeSpec, TensorSpec, TorchGraph
 from xcc.frontends.torch.repeat_code import Repeat
 from xcc.frontends.torch.tensor_call import REMEMBERED, Sizes, picked, tensor_call
 from xcc.runtime.signature import check_equal
 from xcc.symbolic import Dim
 
-__all__ = ["BoxedCall", "results_of"]
+__all__ = ["BoxedCall", "results_of", "sizes_of"]
 
 class BoxedCall:
     """What AOTAutograd calls with a list of tensors and ints, which it empties; returns a list."""
@@ -30,7 +30,7 @@ class BoxedCall:
         self._turned = [(n, a.order) for n, (_, a) in enumerate(arguments) if a.order]
         self._numbers = [n for n, (_, a) in enumerate(arguments) if _is_number(a.spec)]
         self._draws = bool(seeds)
-        self._sizes = _sizes([i for i in graph.inputs if i.name in places])
+        self._sizes = sizes_of(graph)
         self._solved: dict[Sizes, dict[str, int]] = {}
         self._repeats: dict[Sizes, Repeat] = {}         # of the calls since a static input has moved
         self._lying: list[int] = []                     # where static inputs were in the last call that was no repeat
@@ -123,10 +123,11 @@ def _is_number(spec: Any) -> bool:
     return isinstance(spec, SizeSpec) or isinstance(spec, TensorSpec) and spec.scalar
 
 
-def _sizes(inputs: Sequence[Input]) -> list[tuple[str, int, int]]:
-    """Where each symbol is read: (symbol, input, dim), dim -1 for an input that is the number."""
+def sizes_of(graph: TorchGraph) -> list[tuple[str, int, int]]:
+    """Where each symbol is read: (symbol, argument, dim), dim -1 for an argument that is the number."""
     found: dict[str, tuple[int, int]] = {}
-    for n, i in enumerate(inputs):
+    given = _given(graph)
+    for n, i in enumerate([i for i in graph.inputs if i.name in given]):
         dims = [(i.spec.text, -1)] if isinstance(i.spec, SizeSpec) else \
             [(d, axis) for axis, d in enumerate(i.spec.shape)] if isinstance(i.spec, TensorSpec) else []
         for d, axis in dims:

@@ -25,13 +25,26 @@ F = torch.nn.functional
 
 def compilations(f: Callable[..., Any], *calls: tuple[tuple[int, ...], ...]) -> list[int]:
     """How many there were after each call with tensors of such shapes, each equal to eager's."""
-    compiled, made = xcc.torch.compile(f, strict=True), []
+    compiled, made = xcc.torch.compile(f, strict=True, versions=0), []
     with torch.no_grad():
         for shapes in calls:
             given = [torch.randn(s) for s in shapes]
             torch.testing.assert_close(compiled(*given), f(*given), rtol=1e-4, atol=1e-5)
             made.append(counters["stats"]["unique_graphs"])
     return made
+
+
+def test_functions_are_compiled_for_their_sizes() -> None:
+    """Without another trace: of 3 sizes by itself, then of columns that are 4, then of any."""
+    compiled = xcc.torch.compile(lambda x, w: torch.softmax(x @ w, 1).sum(0), strict=True, versions=3)
+    for m, k, n in ((5, 3, 4), (1, 1, 4), (9, 16, 4), (2, 3, 4), (0, 3, 4), (2, 5, 7), (1, 1, 1), (5, 3, 4)):
+        x, w = torch.randn(m, k, requires_grad=True), torch.randn(k, n, requires_grad=True)
+        want = torch.softmax(x @ w, 1).sum(0)
+        torch.testing.assert_close(compiled(x, w), want)
+        factor = torch.randn(n)
+        got = torch.autograd.grad((compiled(x, w) * factor).sum(), (x, w))
+        torch.testing.assert_close(got, torch.autograd.grad((want * factor).sum(), (x, w)))
+    assert counters["stats"]["unique_graphs"] == 1
 
 
 def test_a_size_of_one_broadcasts() -> None:
@@ -104,7 +117,7 @@ def test_branches_and_loops() -> None:
         turned = torch.cond(x.sum() > 0, lambda t: t.sin().transpose(0, 1), lambda t: t.transpose(0, 1).cos(), (x,))
         return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 1.5), (torch.tensor(0), turned))[1] * 2
 
-    compiled = xcc.torch.compile(f, strict=True)
+    compiled = xcc.torch.compile(f, strict=True, versions=0)
     for shape in ((2, 6), (3, 5), (0, 4)):
         x = torch.randn(shape)
         torch.testing.assert_close(compiled(x), 2 * 1.5 ** 3 * (x.sin() if x.sum() > 0 else x.cos()).t())
@@ -122,7 +135,8 @@ def test_gradients_of_branches_beside_an_op_without_converter() -> None:
     with pytest.warns(UserWarning, match="bessel_j0"):
         for x in (torch.ones(3, 4), -torch.ones(2, 4)):
             want = torch.autograd.grad(f(x).pow(2).sum(), layer.weight)
-            torch.testing.assert_close(torch.autograd.grad(xcc.torch.compile(f)(x).pow(2).sum(), layer.weight), want)
+            got = xcc.torch.compile(f, versions=0)(x)
+            torch.testing.assert_close(torch.autograd.grad(got.pow(2).sum(), layer.weight), want)
 
 
 def test_what_torch_asks_of_sizes_of_one_compiles_nothing_anew() -> None:
@@ -141,7 +155,7 @@ def test_differences_of_neighbours() -> None:
     assert compilations(f, *(((2, n),) for n in (16, 5, 9))) == [1, 1, 1]
     for n in (3, 2, 1, 0):
         x = torch.randn(2, n)
-        torch.testing.assert_close(xcc.torch.compile(f, strict=True)(x), f(x))
+        torch.testing.assert_close(xcc.torch.compile(f, strict=True, versions=0)(x), f(x))
 
 
 def test_slices_from_computed_places() -> None:
@@ -219,7 +233,7 @@ def test_numbers_below_zero_count_from_the_end(compile: Any) -> None:
 
 def test_two_dims_are_cut_by_a_number_of_the_call() -> None:
     """As Longformer cuts its windows."""
-    compiled = xcc.torch.compile(lambda x, w: x[:, -w - 1:-1, w + 1:] * 2, strict=True)
+    compiled = xcc.torch.compile(lambda x, w: x[:, -w - 1:-1, w + 1:] * 2, strict=True, versions=0)
     for n, w in ((9, 2), (12, 4), (3, 5)):
         x = torch.randn(2, n, n)
         torch.testing.assert_close(compiled(x, w), x[:, -w - 1:-1, w + 1:] * 2)
@@ -231,7 +245,7 @@ def test_results_lie_as_the_images_of_the_call() -> None:
     def f(x: Any) -> Any:
         return F.avg_pool2d(x, 2, 1, 1), F.adaptive_avg_pool2d(x, 2), F.interpolate(x, scale_factor=2.0), x * 2
 
-    compiled, last = xcc.torch.compile(f, strict=True), torch.channels_last
+    compiled, last = xcc.torch.compile(f, strict=True, versions=0), torch.channels_last
     x, y = torch.randn(2, 6, 4, 5), torch.randn(3, 5, 7, 4)
     with torch.no_grad():
         for given in (x, x.to(memory_format=last), y.to(memory_format=last), x.transpose(2, 3), x.transpose(0, 1), y):
@@ -259,7 +273,7 @@ def test_images_are_resized_by_a_factor(mode: str, factor: float) -> None:
     def f(x: Any) -> Any:
         return F.interpolate(x, scale_factor=factor, mode=mode)
 
-    compiled = xcc.torch.compile(f, strict=True)
+    compiled = xcc.torch.compile(f, strict=True, versions=0)
     for shape in ((1, 2, 10, 7), (1, 2, 4, 9), (2, 3, 2, 3), (1, 1, 1, 5)):
         x = torch.randn(shape, requires_grad=True)
         got, want = compiled(x), f(x)
@@ -311,7 +325,7 @@ def test_gradients_of_antialiased_resizes(mode: str) -> None:
     def f(x: Any) -> Any:
         return F.interpolate(x, size=(x.shape[2] // 2, x.shape[3] // 2 + 3), mode=mode, antialias=True)
 
-    compiled = xcc.torch.compile(f, strict=True)
+    compiled = xcc.torch.compile(f, strict=True, versions=0)
     for shape in ((2, 3, 16, 24), (1, 3, 24, 16)):
         x = torch.randn(shape, requires_grad=True)
         got, want = (torch.autograd.grad(y.square().sum(), x)[0] for y in (compiled(x), f(x)))
