@@ -68,11 +68,12 @@ def test_a_size_of_one_broadcasts_inside_ops() -> None:
 
 
 def test_elements_along_a_dim_of_any_size() -> None:
-    """torch's own rule of take_along_dim reads sizes as numbers."""
-    def f(x: Any) -> Any:
-        return torch.take_along_dim(x, x.argsort(1)[:, :3], 1) + torch.take_along_dim(x, x.argmax()[None])
+    """torch's own rule of take_along_dim reads sizes as numbers, that of index_add does not compare them."""
+    def f(x: Any, rows: Any) -> Any:
+        taken = torch.take_along_dim(x, x.argsort(1)[:, :3], 1) + torch.take_along_dim(x, x.argmax()[None])
+        return taken, x.index_add(0, (rows[:, 0] > 0).long(), rows)
 
-    assert compilations(f, ((4, 5),), ((6, 7),), ((2, 9),)) == [1, 1, 1]
+    assert compilations(f, ((4, 5), (3, 5)), ((6, 7), (9, 7)), ((2, 9), (1, 9))) == [1, 1, 1]
 
 
 @pytest.mark.parametrize("part", [lambda x: x[:, ::3], lambda x: x[:, :x.shape[1] // 8]])
