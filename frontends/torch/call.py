@@ -45,8 +45,8 @@ class BoxedCall:
         self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
         self._plain = [r.place for r in self._results] == [*range(len(results))] and not any(
             r.scalar for r in self._results)      # what the program makes is what the call returns
-        taken = [r.place if r.place >= 0 else len(results) + r.source for r in self._results if r.is_tensor]
-        self._taken = picked(taken) if len(taken) == len(self._results) else None   # of what is made, then arguments
+        taken = [n for r in self._results if (n := r.index(len(results), len(places))) is not None]
+        self._taken = picked(taken) if len(taken) == len(self._results) else None
         written = {o.updates for o in graph.outputs}
         self._written = [(n, place, a.order) for n, (place, a) in enumerate(arguments) if a.name in written]
         self._boxed_call = True     # the object's own: Dynamo's wrappers keep no attribute of a class
@@ -61,10 +61,12 @@ class BoxedCall:
             made = None if repeat is None else repeat(arguments)
             if made is None:
                 made = self._call_anew(arguments, key)
-            results = made if self._plain else list(self._taken([*made, *arguments])) if self._taken is not None else \
-                [r.value(made, arguments, self._solved[key]) for r in self._results]
+            if self._taken is not None and not self._plain:
+                made = list(self._taken([*made, *arguments, None]))
+            elif not self._plain:
+                made = [r.value(made, arguments, self._solved[key]) for r in self._results]
         arguments.clear()
-        return results
+        return made
 
     def _call_anew(self, arguments: list[Any], key: Sizes) -> list[torch.Tensor]:
         """A call that is no repeat of one before; what it makes."""
@@ -148,17 +150,19 @@ class _Result:
         value = output.value
         if isinstance(value, Size):
             self.dim = symbolic.parse(value.text)
+            self.source = next((places[i.name] for i in graph.inputs if i.spec == SizeSpec(value.text)), -1)
         elif not isinstance(value, Ref):
             self.constant = value
         elif value.name in places:
             self.source, self.place = places[value.name], -1
         spec = spec_of(graph, value)
-        self.scalar = isinstance(spec, TensorSpec) and spec.scalar or isinstance(value, Size)
+        self.scalar = isinstance(spec, TensorSpec) and spec.scalar or isinstance(value, Size) and self.source < 0
 
-    @property
-    def is_tensor(self) -> bool:
-        """Whether it is what the program makes, or an argument, as it is."""
-        return not self.scalar and (self.place >= 0 or self.source >= 0)
+    def index(self, made: int, given: int) -> int | None:
+        """Where it is among what is made, what is given and None; None where it is to be made of these."""
+        if self.scalar or self.place < 0 and self.source < 0 and (self.dim is not None or self.constant is not None):
+            return None
+        return self.place if self.place >= 0 else made + (self.source if self.source >= 0 else given)
 
     def value(self, made: list[Any], arguments: list[Any], symbols: dict[str, int]) -> Any:
         """What the caller gets."""

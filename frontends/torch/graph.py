@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Union
 
+from xcc import symbolic
+
 __all__ = ["DType", "HIGHEST", "REAL_OF", "Input", "Node", "Output", "Ref", "SizeSpec", "Size", "Spec", "TensorSpec",
            "TorchGraph", "Subgraph", "is_complex", "refs_of"]
 
@@ -139,6 +141,20 @@ class TorchGraph:
     subgraphs: tuple[tuple[str, TorchGraph], ...] = field(default=())
     mesh: str = ""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def arguments(self) -> list[Input]:
+        """The inputs that the program has: without weights, and without sizes that others tell: those computed of
+        others, and in a flat call the dims of tensors."""
+        dims = set() if self.in_spec else {d for i in self.inputs if i.kind == "user" and isinstance(i.spec, TensorSpec)
+                                           for d in i.spec.shape}
+
+        def given(i: Input) -> bool:
+            if i.kind == "size":
+                return isinstance(i.spec, SizeSpec) and i.spec.text not in dims \
+                    and symbolic.bare_symbol(symbolic.parse(i.spec.text)) is not None
+            return i.kind in ("user", "seed") and isinstance(i.spec, TensorSpec) or i.mutated
+
+        return [i for i in self.inputs if given(i)]
 
     def specs(self) -> dict[Ref, Spec]:
         """What torch says of each value."""

@@ -81,7 +81,7 @@ class GraphImporter:
 
     def run(self) -> Module:
         self._check_supported(self.graph)
-        arguments = [i for i in self.graph.inputs if self._is_argument(i)]
+        arguments = self.graph.arguments()
         module = ir.Module.create()
         if self.graph.mesh:
             module.operation.attributes[MESH] = mesh_attribute(Mesh.parse(self.graph.mesh))
@@ -160,11 +160,6 @@ class GraphImporter:
             listed = "; ".join(f"{op}" + (f" ({source})" if source else "") for op, source in missing.items())
             raise UserError(f"no converter for {listed}: compile the model with torch.compile(backend='xcc'), which "
                             "leaves such ops to torch, or write it without them (docs/aten-ops.md lists what there is)")
-
-    def _is_argument(self, i: Input) -> bool:
-        if i.kind == "size":        # one that is computed of others is known from them
-            return isinstance(i.spec, SizeSpec) and symbolic.bare_symbol(symbolic.parse(i.spec.text)) is not None
-        return i.kind in ("user", "seed") and isinstance(i.spec, TensorSpec) or i.mutated
 
     def _input_type(self, i: Input) -> TensorType:
         if not isinstance(i.spec, TensorSpec):

@@ -124,7 +124,10 @@ def _put_first(x: Value, places: Places, values: Value, kind: str) -> Value:
     order = places.first()
     rest = tuple(places.shape[d] for d in order[len(places.axes):])
     moved = x if order == tuple(range(len(order))) else xt.transpose(x, perm=order)
-    updates = xt.broadcast(values, shape=(*places.common, *rest))
+    shape = (*places.common, *rest)
+    given = xt.shape_of(values)
+    whole = len(given) == len(shape) and all(g != 1 for g in given)      # sizes that differ in name alone are equal
+    updates = values if whole else xt.broadcast(values, shape=shape)
     out = xt.scatter_nd(moved, index_vectors(places), updates, reduction=kind)
     return out if moved is x else xt.transpose(out, perm=tuple(order.index(d) for d in range(len(order))))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import sympy
@@ -15,6 +16,7 @@ from torch._higher_order_ops.while_loop import while_loop
 
 import xcc.torch
 from xcc.frontends.torch.backend import backend
+from xcc.frontends.torch.call import BoxedCall, _Result
 from xcc.frontends.torch.oblivious import is_of_ones
 
 pytestmark = pytest.mark.usefixtures("fresh_torch")
@@ -52,6 +54,23 @@ def test_a_size_of_one_broadcasts() -> None:
                         ((0, 3), (1, 3)), ((1, 3), (7, 3)), ((6, 3), (6, 3))) == [1, 1, 2, 2, 2, 3, 3]
 
 
+def test_calls_of_known_sizes_repeat_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Free sizes are no arguments of the program, where tensors have them; a step of training has two programs."""
+    anew = Mock(side_effect=BoxedCall._call_anew)
+    monkeypatch.setattr(BoxedCall, "_call_anew", lambda *args: anew(*args))
+    monkeypatch.setattr(_Result, "value", None)     # sizes that are kept for the gradient are arguments as they are
+    compiled = xcc.torch.compile(lambda x, w: torch.tanh(x * w) / x.shape[0], strict=True)
+    for rows, programs in ((3, 2), (5, 4), (3, 4), (5, 4)):
+        given = [torch.randn(s, requires_grad=True) for s in ((rows, 7), (7,))]
+        y = compiled(*given)
+        expected = torch.tanh(given[0] * given[1]) / rows
+        step = torch.randn(rows, 7)
+        for got, wanted in zip((y, *torch.autograd.grad(y, given, step)),
+                               (expected, *torch.autograd.grad(expected, given, step)), strict=True):
+            torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+        assert anew.call_count == programs
+
+
 def test_a_size_of_one_broadcasts_inside_ops() -> None:
     """As a mask of attention, a matrix of products, what is added to a product, and where an op's kernel decides."""
     def f(q: Any, mask: Any, weight: Any, row: Any) -> Any:
@@ -63,11 +82,12 @@ def test_a_size_of_one_broadcasts_inside_ops() -> None:
 
 
 def test_elements_along_a_dim_of_any_size() -> None:
-    """torch's own rule of take_along_dim reads sizes as numbers."""
-    def f(x: Any) -> Any:
-        return torch.take_along_dim(x, x.argsort(1)[:, :3], 1) + torch.take_along_dim(x, x.argmax()[None])
+    """torch's own rule of take_along_dim reads sizes as numbers, that of index_add does not compare them."""
+    def f(x: Any, rows: Any) -> Any:
+        taken = torch.take_along_dim(x, x.argsort(1)[:, :3], 1) + torch.take_along_dim(x, x.argmax()[None])
+        return taken, x.index_add(0, (rows[:, 0] > 0).long(), rows)
 
-    assert compilations(f, ((4, 5),), ((6, 7),), ((2, 9),)) == [1, 1, 1]
+    assert compilations(f, ((4, 5), (3, 5)), ((6, 7), (9, 7)), ((2, 9), (1, 9))) == [1, 1, 1]
 
 
 @pytest.mark.parametrize("part", [lambda x: x[:, ::3], lambda x: x[:, :x.shape[1] // 8]])

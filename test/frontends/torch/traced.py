@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from shown import traced
+from torch.fx.experimental import _config
 
 aten = torch.ops.aten
 
@@ -98,3 +99,17 @@ def turned(x: Any, angle: Any) -> Any:
 # CHECK: "xt.add"
 # CHECK: "xtv.concatenate"{{.*}} {axis = 1 : i64} : {{.*}} -> tensor<?x2xf32, ["s0", 2]>
 traced(turned, torch.randn(3, 2), torch.randn(3))
+
+
+def rows_of_the_same_size(x: Any, at: Any, rows: Any) -> Any:
+    """Rows whose size is that of x under another name are written as they are; one number for all of them is spread."""
+    return aten.index_put.default(x, [at], rows, True), aten.index_put.default(x, [at], rows[:1, :1])
+
+
+# CHECK-LABEL: === rows_of_the_same_size
+# CHECK: @main(%[[X:.*]]: tensor<?x?xf32, ["s0", "s1"]> {{.*}}, %[[ROWS:.*]]: tensor<?x?xf32, ["s3", "s4"]>
+# CHECK: "xt.scatter_nd"(%[[X]], %{{.*}}, %[[ROWS]]) {reduction = "add"}
+# CHECK: %[[WIDE:.*]] = "xt.broadcast"({{.*}}) {shape = ["s2", "s1"]}
+# CHECK: "xt.scatter_nd"(%[[X]], %{{.*}}, %[[WIDE]]) {reduction = "none"}
+with _config.patch(use_duck_shape=False):       # type: ignore[attr-defined]
+    traced(rows_of_the_same_size, torch.randn(4, 5), torch.tensor([1, 3, 2]), torch.randn(3, 5))

@@ -15,7 +15,7 @@ from torch_programs import check, compare, evaluated, exported
 
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.capture import capture_fx
-from xcc.frontends.torch.graph import TensorSpec, TorchGraph
+from xcc.frontends.torch.graph import Input, SizeSpec, TensorSpec, TorchGraph
 from xcc.frontends.torch.promotion import result_type
 
 
@@ -117,6 +117,16 @@ def test_a_size_that_is_computed_of_others_is_no_input_of_the_program() -> None:
     assert [i.kind for i in program.graph.inputs] == ["user", "size"]
     x = torch.randn(4, 5)
     compare(evaluated(program, (x,)), [x.numpy().reshape(20) * 2], 1e-6)
+
+
+def test_a_size_that_a_tensor_has_is_no_input_of_the_program() -> None:
+    """Dynamo hands on each free size of a call beside its tensors; a number that no tensor tells stays."""
+    x, n, k = Input("x", "user", TensorSpec("f32", ("s0", 5))), Input("n", "size", SizeSpec("s0")), \
+        Input("k", "size", SizeSpec("s1"))
+    assert TorchGraph((n, x, k), (), ()).arguments() == [x, k]
+    assert TorchGraph((n, x, k), (), (), in_spec="signature").arguments() == [n, x, k]      # what a user calls
+    of_a_weight = TensorSpec("f32", ("s0",))
+    assert TorchGraph((n, Input("w", "parameter", of_a_weight)), (), ()).arguments() == [n]
 
 
 class Squeezed(torch.nn.Module):
