@@ -42,8 +42,8 @@ def decided(env: ShapeEnv, condition: sympy.Basic, ranges: Mapping[Any, Any] | N
     if not isinstance(condition, sympy.core.relational.Relational):
         return None
     difference = condition.lhs - condition.rhs
-    if not difference.has(Min, Max) or not difference.free_symbols <= ranges.keys():
-        return None
+    if not _extremes(difference) or not difference.free_symbols <= ranges.keys():
+        return None     # torch bounds such a sum itself
     least, most = _bounds(ranges, difference)
     if isinstance(condition, (sympy.Eq, sympy.Ne)):
         equal = True if least == most == 0 else False if least > 0 or most < 0 else None
@@ -72,7 +72,7 @@ def _bounds(ranges: Mapping[Any, Any], expr: sympy.Expr) -> tuple[Any, Any]:
 @lru_cache(1 << 12)
 def _least(expr: sympy.Expr, ranges: tuple[Any, ...], terms: int) -> Any:
     """A lower bound of `expr`; of a sum with a Min or Max, by the sums with each of its arguments in its place."""
-    extremes = [t for t in sympy.Add.make_args(expr) if isinstance(t.as_coeff_Mul()[1], (Min, Max))] if terms else []
+    extremes = _extremes(expr) if terms else []
     if not extremes:
         return _lower(expr, ranges)
     if _has_no_least(expr, extremes, ranges):
@@ -81,6 +81,11 @@ def _least(expr: sympy.Expr, ranges: tuple[Any, ...], terms: int) -> Any:
     bounds = [_least(sympy.expand(expr - extremes[0] + factor * a), ranges, terms - 1) for a in extreme.args]
     smaller = isinstance(extreme, Min) == (factor > 0)
     return min(bounds) if smaller else max(bounds)
+
+
+def _extremes(expr: sympy.Expr) -> list[sympy.Expr]:
+    """The terms of a sum that are a Min or Max, times a number."""
+    return [t for t in sympy.Add.make_args(expr) if isinstance(t.as_coeff_Mul()[1], (Min, Max))]
 
 
 def _has_no_least(expr: sympy.Expr, extremes: Sequence[sympy.Expr], ranges: tuple[Any, ...]) -> bool:
