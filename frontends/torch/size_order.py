@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.numbers import int_oo
-from torch.utils._sympy.value_ranges import bound_sympy
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 __all__ = ["decided", "extreme_of_sizes", "within_range"]
+
+_Ranges: TypeAlias = "tuple[tuple[sympy.Basic, ValueRanges[sympy.Expr]], ...]"
 
 _TERMS = 6
 """Least and largest of sizes that a difference is taken apart by, one inside the other; each doubles the work."""
@@ -70,7 +72,7 @@ def _bounds(ranges: Mapping[Any, Any], expr: sympy.Expr) -> tuple[Any, Any]:
 
 
 @lru_cache(1 << 12)
-def _least(expr: sympy.Expr, ranges: tuple[Any, ...], terms: int) -> Any:
+def _least(expr: sympy.Expr, ranges: _Ranges, terms: int) -> Any:
     """A lower bound of `expr`; of a sum with a Min or Max, by the sums with each of its arguments in its place."""
     extremes = _extremes(expr) if terms else []
     if not extremes:
@@ -88,7 +90,7 @@ def _extremes(expr: sympy.Expr) -> list[sympy.Expr]:
     return [t for t in sympy.Add.make_args(expr) if isinstance(t.as_coeff_Mul()[1], (Min, Max))]
 
 
-def _has_no_least(expr: sympy.Expr, extremes: Sequence[sympy.Expr], ranges: tuple[Any, ...]) -> bool:
+def _has_no_least(expr: sympy.Expr, extremes: Sequence[sympy.Expr], ranges: _Ranges) -> bool:
     """Whether a term of the sum has no lower bound, and no argument of an extreme has the like of it to take it away:
     ``-s*Min(4, t)`` of ``Max(1, t) - s*Min(4, t)``."""
     return any(term not in extremes and not any(e.has(term.as_coeff_Mul()[1]) for e in extremes)
@@ -96,5 +98,5 @@ def _has_no_least(expr: sympy.Expr, extremes: Sequence[sympy.Expr], ranges: tupl
 
 
 @lru_cache(1 << 12)
-def _lower(expr: sympy.Expr, ranges: tuple[Any, ...]) -> Any:
+def _lower(expr: sympy.Expr, ranges: _Ranges) -> Any:
     return bound_sympy(expr, dict(ranges)).lower
