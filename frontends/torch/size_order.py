@@ -6,16 +6,20 @@ not negative: where a slice ends is then a number that only a run can tell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import Max, Min
-from torch.utils._sympy.value_ranges import bound_sympy
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 __all__ = ["decided", "extreme_of_sizes", "within_range"]
+
+_Ranges: TypeAlias = "tuple[tuple[sympy.Basic, ValueRanges[sympy.Expr]], ...]"
 
 _TERMS = 6
 """Least and largest of sizes that a difference is taken apart by, one inside the other; each doubles the work."""
@@ -40,8 +44,8 @@ def decided(env: ShapeEnv, condition: sympy.Basic, ranges: Mapping[Any, Any] | N
     if not isinstance(condition, sympy.core.relational.Relational):
         return None
     difference = condition.lhs - condition.rhs
-    if not difference.has(Min, Max) or not difference.free_symbols <= ranges.keys():
-        return None
+    if not _extremes(difference) or not difference.free_symbols <= ranges.keys():
+        return None     # torch bounds such a sum itself
     least, most = _bounds(ranges, difference)
     if isinstance(condition, (sympy.Eq, sympy.Ne)):
         equal = True if least == most == 0 else False if least > 0 or most < 0 else None
@@ -63,17 +67,36 @@ def within_range(number: torch.SymInt, low: int, high: int) -> bool:
 
 
 def _bounds(ranges: Mapping[Any, Any], expr: sympy.Expr) -> tuple[Any, Any]:
-    own = {s: ranges[s] for s in expr.free_symbols}
+    own = tuple((s, ranges[s]) for s in sorted(expr.free_symbols, key=str))
     return _least(expr, own, _TERMS), -_least(-expr, own, _TERMS)
 
 
-def _least(expr: sympy.Expr, ranges: Any, terms: int) -> Any:
+@lru_cache(1 << 12)
+def _least(expr: sympy.Expr, ranges: _Ranges, terms: int) -> Any:
     """A lower bound of `expr`; of a sum with a Min or Max, by the sums with each of its arguments in its place."""
-    for term in sympy.Add.make_args(expr) if terms else ():
-        factor, extreme = term.as_coeff_Mul()
-        if not isinstance(extreme, (Min, Max)):
-            continue
-        bounds = [_least(sympy.expand(expr - term + factor * a), ranges, terms - 1) for a in extreme.args]
-        smaller = isinstance(extreme, Min) == (factor > 0)
-        return min(bounds) if smaller else max(bounds)
-    return bound_sympy(expr, ranges).lower
+    extremes = _extremes(expr) if terms else []
+    if not extremes:
+        return _lower(expr, ranges)
+    if _has_no_least(expr, extremes, ranges):
+        return -int_oo
+    factor, extreme = extremes[0].as_coeff_Mul()
+    bounds = [_least(sympy.expand(expr - extremes[0] + factor * a), ranges, terms - 1) for a in extreme.args]
+    smaller = isinstance(extreme, Min) == (factor > 0)
+    return min(bounds) if smaller else max(bounds)
+
+
+def _extremes(expr: sympy.Expr) -> list[sympy.Expr]:
+    """The terms of a sum that are a Min or Max, times a number."""
+    return [t for t in sympy.Add.make_args(expr) if isinstance(t.as_coeff_Mul()[1], (Min, Max))]
+
+
+def _has_no_least(expr: sympy.Expr, extremes: Sequence[sympy.Expr], ranges: _Ranges) -> bool:
+    """Whether a term of the sum has no lower bound, and no argument of an extreme has the like of it to take it away:
+    ``-s*Min(4, t)`` of ``Max(1, t) - s*Min(4, t)``."""
+    return any(term not in extremes and not any(e.has(term.as_coeff_Mul()[1]) for e in extremes)
+               and _lower(term, ranges) == -int_oo for term in sympy.Add.make_args(expr))
+
+
+@lru_cache(1 << 12)
+def _lower(expr: sympy.Expr, ranges: _Ranges) -> Any:
+    return bound_sympy(expr, dict(ranges)).lower

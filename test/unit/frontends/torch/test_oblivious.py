@@ -10,7 +10,7 @@ from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from xcc.frontends.torch.oblivious import _clamped, _of_kernels
-from xcc.frontends.torch.size_order import decided
+from xcc.frontends.torch.size_order import _least, decided
 
 
 class ShapeEnv:
@@ -60,6 +60,8 @@ RANGES = SimpleNamespace(var_to_range={S: ValueRanges(0, int_oo), T: ValueRanges
     (sympy.Ge(Max(T, 2) - Min(S, 2), 0), True),
     (sympy.Ne(Max(T, 2) - Min(S, 2), -1), True),
     (sympy.Eq(Max(S, 3), Min(T, 2)), False),
+    (sympy.Ge(Max(S * Min(4, S), 1) - S * Min(4, S), 0), True),     # the argument takes the term away that has no bound
+    (sympy.Ge(Max(S, 1) - S * Min(4, S), 0), None),
     (sympy.And(sympy.Ge(S - Min(1, S), 0), sympy.Le(S - Min(1, S), S)), True),
     (sympy.And(sympy.Ge(S - Min(1, S), 0), sympy.Gt(S, 3)), None),
     (sympy.Or(sympy.Gt(S, 3), sympy.Ge(S - Min(1, S), 0)), True),
@@ -70,6 +72,16 @@ RANGES = SimpleNamespace(var_to_range={S: ValueRanges(0, int_oo), T: ValueRanges
 ])
 def test_what_holds_for_all_sizes(condition, answer):
     assert decided(RANGES, condition) is answer
+
+
+def test_hopeless_questions_are_left_at_once():
+    """How much memory windows of a slice span: products of which nothing takes another away. Each least or largest
+    in them doubled the work."""
+    length = Max(0, S + T - 1) - Max(0, S + T - 25)
+    rest = length - Min(16, length)
+    _least.cache_clear()
+    assert decided(RANGES, 128 * S * rest > 64 * (2 * S - 1) * Max(1, rest) + 64 * rest) is None
+    assert _least.cache_info().misses == 2
 
 
 def test_the_last_of_some_elements_is_one():
