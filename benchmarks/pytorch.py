@@ -26,7 +26,7 @@ from turns import READY, median_times
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="xcc beside eager PyTorch and Inductor on this CPU or GPU")
-    parser.add_argument("--what", choices=("inference", "training", "calls", "all"), default="all")
+    parser.add_argument("--what", choices=("inference", "training", "functions", "calls", "all"), default="all")
     parser.add_argument("--models", help="comma-separated names of cases (default: all)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), default="float32")
@@ -40,12 +40,13 @@ def main() -> int:
     if args.worker:
         print(json.dumps(_work(*args.worker, args)))
         return 0
-    from pytorch_cases import CASES, GPU_CASES
+    from pytorch_cases import CASES, FUNCTIONS, GPU_CASES, GPU_FUNCTIONS
 
-    cases = CASES if args.device == "cpu" else GPU_CASES
+    cases, functions = (CASES, FUNCTIONS) if args.device == "cpu" else (GPU_CASES, GPU_FUNCTIONS)
     chosen = args.models.split(",") if args.models else [c.name for c in cases]
     trained = [c.name for c in cases if c.trains and c.name in chosen]
     wanted = [*(("inference", n) for n in chosen), *(("training", n) for n in trained),
+              *(("functions", c.name) for c in functions if not args.models),
               *(("calls", count) for count in ("1", "48", "192"))]
     args.output.mkdir(parents=True, exist_ok=True)      # now, not when a case has been measured
     path = args.output / f"torch-{machine_name(args)}.json"
@@ -130,7 +131,7 @@ def _work(what: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
         measured = _calls(case, args)
     else:
         module, inputs = _built(case, args)
-        measured = {"inference": _inference, "training": _training}[what](module, inputs, args)
+        measured = {"inference": _inference, "training": _training, "functions": _functions}[what](module, inputs, args)
     return measured | {"torch": torch.__version__}
 
 
@@ -150,6 +151,22 @@ def _inference(module: Any, inputs: Any, args: argparse.Namespace) -> dict[str, 
             errors[way] = float((got - want).abs().max() / want.abs().max())
             ways[way] = lambda call=call: call(*inputs)     # type: ignore[misc]
         return {"ms": median_times(ways, args), "compile_s": {k: v[0] for k, v in seconds.items()}, "error_of": errors}
+
+
+def _functions(module: Any, inputs: Any, args: argparse.Namespace) -> dict[str, Any]:
+    """A function by ``xcc.torch.compile``, to which all sizes are free, beside Inductor with those of the call."""
+    import torch
+
+    import xcc.torch
+
+    with torch.no_grad():
+        want = module(*inputs)
+        call, _ = _compiled(module, "inductor", {}, args)
+        call(*inputs)
+        free = xcc.torch.compile(module, strict=True)
+        error = float((free(*inputs) - want).abs().max() / want.abs().max())
+        ways = {"eager": lambda: module(*inputs), "inductor": lambda: call(*inputs), "xcc": lambda: free(*inputs)}
+        return {"ms": median_times(ways, args), "error_of": {"xcc": error}}
 
 
 def _training(module: Any, inputs: Any, args: argparse.Namespace) -> dict[str, Any]:
@@ -261,9 +278,10 @@ def _compiled(module: Any, way: str, options: dict[str, Any], args: argparse.Nam
 
 def _built(name: str, args: argparse.Namespace) -> tuple[Any, Any]:
     import torch
-    from pytorch_cases import CASES, GPU_CASES
+    from pytorch_cases import CASES, FUNCTIONS, GPU_CASES, GPU_FUNCTIONS
 
-    module, inputs = next(c for c in (CASES if args.device == "cpu" else GPU_CASES) if c.name == name).build()
+    cases = [*CASES, *FUNCTIONS] if args.device == "cpu" else [*GPU_CASES, *GPU_FUNCTIONS]
+    module, inputs = next(c for c in cases if c.name == name).build()
     dtype = getattr(torch, args.dtype)
     return module.to(args.device, dtype), tuple(t.to(args.device, dtype if t.is_floating_point() else None)
                                                 for t in inputs)

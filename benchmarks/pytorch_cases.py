@@ -96,6 +96,48 @@ GPU_CASES = [
 """With batches that fill a GPU."""
 
 
+class _Function(torch.nn.Module):
+    """A function of tensors, which have no parameters to say their sizes."""
+
+    def __init__(self, function: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
+        return self.function(*tensors)
+
+
+def _function(name: str, function: Callable[..., torch.Tensor], *shapes: tuple[int, ...]) -> Case:
+    """Named by its sizes, too."""
+    sizes = ", ".join("x".join(map(str, s)) for s in shapes)
+    return Case(f"{name} of {sizes}", lambda: (_Function(function), tuple(torch.randn(s) for s in shapes)))
+
+
+def _functions(scale: int) -> list[Case]:
+    """As users write them; `scale`: so many times as many rows on a GPU."""
+    f, n = torch.nn.functional, 256 * scale
+    return [
+        _function("a @ b", torch.matmul, (n, n), (n, n)),
+        _function("a @ b", torch.matmul, (n - 24, n - 24), (n - 24, n - 24)),
+        _function("a @ b", torch.matmul, (8 * scale, 64, 128), (8 * scale, 128, 64)),
+        _function("a @ b.T", lambda a, b: a @ b.T, (128, 768), (2304, 768)),
+        _function("gelu(linear)", lambda x, w, b: f.gelu(f.linear(x, w, b)), (n, 768), (3072, 768), (3072,)),
+        _function("attention", f.scaled_dot_product_attention, *[(2, 2 * scale, 512, 64)] * 3),
+        _function("conv2d", lambda x, w: f.conv2d(x, w, padding=1), (2 * scale, 64, 28, 28), (64, 64, 3, 3)),
+        _function("softmax", lambda x: x.softmax(-1), (n, 1000)),
+        _function("layer_norm", lambda x, w, b: f.layer_norm(x, w.shape, w, b), (n, 768), (768,), (768,)),
+        _function("sum over rows", lambda x: x.sum(0), (20 * n, 64)),
+        _function("sum over columns", lambda x: x.sum(1), (n, 4096)),
+        _function("cumsum", lambda x: x.cumsum(-1), (n, 1024)),
+        _function("sort", lambda x: x.sort(-1)[0], (n, 1000)),
+        _function("topk", lambda x: x.topk(8, -1)[0], (n, 1000)),
+        _function("transpose", lambda x: x.T.contiguous(), (n, 3000)),
+    ]
+
+
+FUNCTIONS, GPU_FUNCTIONS = _functions(2), _functions(8)
+
+
 class Parameters(torch.nn.Module):
     """x times each of `count` small parameters: what a call costs beside its kernels."""
 
