@@ -203,10 +203,9 @@ def _compiled(module: GraphModule, place: Place, options: BackendOptions, static
         core, places, finish = without_views(module)
         program = capture_fx(core)
         if sized and options.versions and not program.graph.mesh and sizes_of(program.graph) and gains_by_sizes(core):
-            call: Any = SizedCalls(program.graph, options.versions,
-                                   lambda known: make(program, known), _boxed(core))
+            call = SizedCalls(program.graph, options.versions, lambda known: make(program, known), _boxed(core))
         else:
-            call = FrozenCall(program, static, make, _boxed(core)) if freeze else make(program)
+            call = FrozenCall(program, static, make, _boxed(core)) if freeze else make(program)  # type: ignore[assignment]
         return _function(_boxed(core) if call is None else call, places, finish)
     return _boxed(module)
 

@@ -7,19 +7,17 @@ in all of them stays known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import torch
 from torch._ops import OpOverload
 
 from xcc.frontends.torch.call import sizes_of
+from xcc.frontends.torch.frozen import Compiled
 from xcc.frontends.torch.graph import TorchGraph
 from xcc.frontends.torch.tensor_call import REMEMBERED, Sizes
 
 __all__ = ["SizedCalls", "gains_by_sizes"]
-
-Compiled = Callable[[list[Any]], Sequence[Any]]
 
 
 class SizedCalls:
@@ -36,7 +34,7 @@ class SizedCalls:
         self._alike: list[tuple[dict[str, int], Compiled]] = []     # what is known of the sizes of others
         self._boxed_call = True     # see BoxedCall
 
-    def __call__(self, arguments: list[Any]) -> Sequence[Any]:
+    def __call__(self, arguments: list[torch.Tensor]) -> list[torch.Tensor]:
         key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes])
         call = self._calls.get(key)
         if call is None:
