@@ -17,7 +17,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.layout.tile_ops import set_int
 from xcc.passes.gpu.pipeline.loads_ahead import IN_FLIGHT, STAGES, staged_tiles
-from xcc.passes.gpu.pipeline.staging_rules import runs_on
+from xcc.passes.gpu.pipeline.staging_rules import add_on, take_turns
 from xcc.targets.base import Chip
 
 
@@ -31,5 +31,6 @@ class OverlapProducts(Pass):
     def run(self, module: Module, ctx: PassContext) -> None:
         for k in tile_kernels(module, ctx.chip):
             for loop in k.ops("scf.for"):
-                if STAGES in loop.attributes and runs_on(k, loop, len(staged_tiles(k, loop))):
+                tiles = [t for _, t in staged_tiles(k, loop)] if STAGES in loop.attributes else []
+                if tiles and (add_on(k, loop, tiles) or take_turns(k, loop, tiles)):
                     set_int(loop, IN_FLIGHT, 1)

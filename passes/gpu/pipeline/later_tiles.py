@@ -68,8 +68,8 @@ class LaterTiles:
         if self.plan.fenced and written:
             warpgroup.fence_writes()
 
-    def turn(self, counters: list[Value]) -> tuple[Value | None, list[Value]]:
-        """Makes each tile the one of the step of `counters`; waits for its copies.
+    def turn(self, counters: list[Value], waits: bool = True) -> tuple[Value | None, list[Value]]:
+        """Makes each tile the one of the step of `counters`; `waits` for its copies.
 
         Returns the slot that is free for copies, and the counters of the next step."""
         freed = None
@@ -80,7 +80,8 @@ class LaterTiles:
             advanced.append(_wrapped(slot, 1, self.slots))
             for t in self.direct:
                 t.start = arith_d.muli(slot, index(t.elements))
-            self.wait(self.ahead - 1)
+            if waits:
+                self.wait(self.ahead - 1)
         if self.held:
             slot = counters[-1]
             advanced.append(_wrapped(slot, 1, 2 + self.plan.running))

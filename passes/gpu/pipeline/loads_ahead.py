@@ -22,7 +22,14 @@ from xcc.passes.gpu.layout.registers import memory_type
 from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, REGISTERS, StagedTile
 from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, int_attribute, shape_of
 from xcc.passes.gpu.pipeline.loop_steps import Steps
-from xcc.passes.gpu.pipeline.staging_rules import adds_alone, loads_of_step, may_be_async, products, runs_on
+from xcc.passes.gpu.pipeline.staging_rules import (
+    add_on,
+    adds_alone,
+    loads_of_step,
+    may_be_async,
+    products,
+    take_turns,
+)
 from xcc.passes.gpu.vendor import warpgroup
 
 if TYPE_CHECKING:
@@ -45,11 +52,13 @@ class LoadsAhead:
         staged: (the operand of a contraction that is replaced, its tile).
         running: 1 where the contractions of a step run on during the next one: slots are free a step later.
         fenced: contractions read shared memory by themselves, behind a fence of what threads stored there.
+        alternates: what runs on are the products of one of two warpgroups, which take turns.
     """
 
     staged: list[tuple[Value, StagedTile]]
     running: int
     fenced: bool
+    alternates: bool = False
 
     @staticmethod
     def of(k: TileKernel | KernelBuilder, loop: Operation) -> LoadsAhead | None:
@@ -58,7 +67,9 @@ class LoadsAhead:
         if not staged or not all(t.load and t.slots for _, t in staged):
             return None
         fenced = any(k.product(op).from_shared for op in products(loop))
-        return LoadsAhead(staged, int_attribute(loop, IN_FLIGHT), fenced)
+        running = int_attribute(loop, IN_FLIGHT)
+        turns = bool(running) and not add_on(k, loop, [t for _, t in staged])
+        return LoadsAhead(staged, 0 if turns else running, fenced, turns)
 
     @property
     def copied(self) -> list[StagedTile]:
@@ -98,6 +109,8 @@ class LoadsAhead:
         if count is None and peeled and not adds_alone(loop, len(self.copied)):
             return f"{peeled} steps behind it ({PEELED}), of a number that the run knows: there may be fewer, which " \
                    "only sums of products bear whose operands are all copied asynchronously"
+        if peeled and self.alternates:
+            return f"{peeled} steps behind it ({PEELED}), of a loop in which warpgroups take turns"
         if peeled < 0 or count is not None and peeled > count or peeled and self.held and (self.copied or self.running):
             return f"{peeled} of {count} steps behind it ({PEELED}), or not all tiles are loaded in the same way"
         if unroll and (not k.chip.llvm_schedules or unroll < 0 or not count or (count - peeled) % unroll):
@@ -108,10 +121,11 @@ class LoadsAhead:
     def _wrong_slots(self, k: KernelBuilder, loop: Operation) -> str:
         tiles = [t for _, t in self.staged]
         slots = {t.slots for t in self.copied}
-        if self.running not in (0, 1) or self.running and not runs_on(k, loop, len(tiles)):
-            return f"{IN_FLIGHT} = {self.running}: what runs on are warpgroups that add to what a loop carries"
-        if len(slots) > 1 or slots and min(slots) < 2 + self.running:
-            return f"what is copied asynchronously has {2 + self.running} slots or more, of all tiles as many"
+        if self.running not in (0, 1) or self.alternates and not take_turns(k, loop, tiles):
+            return f"{IN_FLIGHT}: what runs on are warpgroups that add to what a loop carries, or two that take turns"
+        least = 2 + self.running + self.alternates
+        if len(slots) > 1 or slots and min(slots) < least:
+            return f"what is copied asynchronously has {least} slots or more, of all tiles as many"
         alignment, end = 16 if not self.fenced else warpgroup.ALIGNMENT, 0
         for t in sorted(tiles, key=lambda t: t.offset):
             if t.load != ASYNC and t.slots != (1 if t.load == ONCE else 2 + self.running):

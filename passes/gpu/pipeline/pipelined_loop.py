@@ -38,13 +38,6 @@ if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
 
-def pipelined_loop(k: KernelBuilder, op: Operation, plan: LoadsAhead) -> None:
-    """Emits the loop `op` with its tiles loaded ahead."""
-    loop = PipelinedLoop(k, op, plan)
-    loop.bind()
-    loop.emit()
-
-
 class PipelinedLoop:
     """The loop `op` over `steps`, which loads the `tiles` of later ones."""
 
@@ -60,9 +53,7 @@ class PipelinedLoop:
     def emit(self) -> None:
         k, code, shared, tiles, count = self.k, self.k.code, self.k.shared, self.tiles, self.steps.count
         outer = shared.reserved
-        tiles.prepare()
-        tiles.begin()
-        counters = [index(0)] * (bool(tiles.direct) + bool(tiles.held))
+        counters = self.begin()
         early = self.loads_to_start()
         tiles.endless = bool(tiles.direct) and self.apart >= tiles.ahead
         results = [*self.init, *counters]
@@ -80,9 +71,19 @@ class PipelinedLoop:
             code.keep_order()
         k.holds_nothing = False
         self.finish(results[:len(self.init)])
-        if tiles.direct:    # copies behind the last step write zeros
-            tiles.wait(0)
+        self.end(results[len(self.init):])
         shared.reserved = outer
+
+    def begin(self) -> list[Value]:
+        """Starts what the first steps read; what counts slots."""
+        self.tiles.prepare()
+        self.tiles.begin()
+        return [index(0)] * (bool(self.tiles.direct) + bool(self.tiles.held))
+
+    def end(self, _: list[Value]) -> None:
+        """Behind the last step, whose counters these are."""
+        if self.tiles.direct:    # copies behind the last step write zeros
+            self.tiles.wait(0)
 
     def emit_round(self, rounds: Rounds) -> None:
         """The loop for one of several tiles: during its last steps the first steps of the next tile are copied."""
@@ -169,10 +170,7 @@ class PipelinedLoop:
         """The code of one step; what it yields. copy: starts the copies of what a slot gets that is free now."""
         k, tiles = self.k, self.tiles
         n = len(self.init)
-        freed, advanced = tiles.turn(carried[n:])
-        k.shared.barrier()
-        if tiles.direct:
-            k.deferred.append(lambda: copy(freed) if copy is not None else tiles.copy_later(iv, freed))
+        advanced = self.begin_step(iv, carried[n:], copy)
         following = tiles.loaded(self.next_step(iv)) if tiles.held and not self.is_last else None
         k.values[self.block.arguments[0]] = iv
         for a, b in zip(list(self.block.arguments)[1:], carried[:n], strict=True):
@@ -185,14 +183,30 @@ class PipelinedLoop:
                 continue
             value = tiles.known(op.operation)
             if value is None:
-                k.emit(op.operation)
+                self.emit_op(op.operation)
             else:
                 k.values[op.operation.results[0]] = value
         k.run_deferred()
         if following is not None:
             tiles.write(following, advanced[-1])
-        yielded = list(self.block.operations)[-1].operands
-        return [*[k.get(v) for v in yielded], *advanced]
+        made = [k.get(v) for v in list(self.block.operations)[-1].operands]
+        self.end_step(advanced)
+        return [*made, *advanced]
+
+    def begin_step(self, iv: Value, counters: list[Value], copy: Callable[[Any], None] | None) -> list[Value]:
+        """All has been read in the step before, and is there for this one; the counters of the next step."""
+        freed, advanced = self.tiles.turn(counters)
+        self.k.shared.barrier()
+        if self.tiles.direct:
+            self.k.deferred.append(lambda: copy(freed) if copy is not None else self.tiles.copy_later(iv, freed))
+        return advanced
+
+    def emit_op(self, op: Operation) -> None:
+        """The code of an operation of a step."""
+        self.k.emit(op)
+
+    def end_step(self, counters: list[Value]) -> None:
+        """Behind all that a step reads; `counters` are those of the next one."""
 
     def next_step(self, iv: Value) -> Value:
         """The step behind `iv`, or `iv` itself, whose tiles are loaded again to no purpose, where it is the last."""

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Block, Operation, Type, Value, ir, maker
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.linear import Layout
+from xcc.passes.gpu.layout.staged_tile import ASYNC, ONCE, StagedTile
 from xcc.passes.gpu.layout.tile_ops import CONVERT, element_bytes, step_of
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.gpu.memory.gathers import Gather
 from xcc.passes.gpu.memory.transfers import Transfer
+from xcc.passes.gpu.pipeline.loop_room import room_inside
+from xcc.passes.walk import walk
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.layout.tile_kernel import TileKernel
@@ -68,11 +71,24 @@ def _gather_may(k: Any, op: Operation, layout: Layout, memory: Layout, size: int
     return bool(fixed.is_splat and fixed.get_splat_value().value == 0)
 
 
-def runs_on(k: TileKernel | KernelBuilder, loop: Operation, staged: int) -> bool:
-    """Whether all contractions of a loop are of warpgroups, read `staged` operands in shared memory, which are all they
-    have, and only add to what the loop carries."""
+def add_on(k: TileKernel | KernelBuilder, loop: Operation, tiles: list[StagedTile]) -> bool:
+    """Whether all contractions of a loop are of warpgroups, read `tiles` in shared memory, which are all they have, and
+    only add to what the loop carries."""
     contractions = products(loop)
-    return staged == 2 * len(contractions) and all(k.product(op).from_shared and _adds(op) for op in contractions)
+    return len(tiles) == 2 * len(contractions) and all(k.product(op).from_shared and _adds(op) for op in contractions)
+
+
+def take_turns(k: TileKernel | KernelBuilder, loop: Operation, tiles: list[StagedTile]) -> bool:
+    """Whether two warpgroups may take turns in a loop: it has two contractions of theirs, one on what the other gave,
+    `tiles` are copied asynchronously, and nothing else in it goes through shared memory or waits for all threads."""
+    contractions, block = products(loop), loop.regions[0].blocks[0]
+    if len(contractions) != 2 or k.threads != 2 * k.chip.warp * 4 or not all(k.product(op).from_shared
+                                                                            for op in contractions):
+        return False
+    if k.product(contractions[1]).lhs is None or any(t.load not in (ASYNC, ONCE) for t in tiles):
+        return False
+    return not room_inside(k, block, {v for op in contractions for v in list(op.operands)[:2]}) \
+        and not any(op.name in ("gpu.barrier", "scf.for", "scf.while") for op in walk(block))
 
 
 def adds_alone(loop: Operation, copied: int) -> bool:

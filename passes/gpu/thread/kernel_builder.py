@@ -15,9 +15,10 @@ from xcc.passes.gpu.layout.tile_kernel import TileKernel
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT
 from xcc.passes.gpu.memory import gathers, transfers
 from xcc.passes.gpu.memory.lanes import Lanes
+from xcc.passes.gpu.pipeline.alternating_loop import AlternatingLoop
 from xcc.passes.gpu.pipeline.exchanges import exchange_of, is_staged
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
-from xcc.passes.gpu.pipeline.pipelined_loop import pipelined_loop
+from xcc.passes.gpu.pipeline.pipelined_loop import PipelinedLoop
 from xcc.passes.gpu.pipeline.rounds import Rounds
 from xcc.passes.gpu.thread import compute, positions
 from xcc.passes.gpu.thread.atomics import atomic
@@ -157,7 +158,9 @@ class KernelBuilder(TileKernel):
             return self.rounds.loop.emit_round(self.rounds)
         plan = self.plan_of(op)
         if plan is not None:
-            return pipelined_loop(self, op, plan)
+            loop = (AlternatingLoop if plan.alternates else PipelinedLoop)(self, op, plan)
+            loop.bind()
+            return loop.emit()
         lower, upper, step, *init = [self.get(v) for v in op.operands]
         loop = scf_d.ForOp(lower, upper, step, init)
         old = op.regions[0].blocks[0]
