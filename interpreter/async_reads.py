@@ -55,6 +55,14 @@ class AsyncReads:
         """All threads know of the waits so far."""
         self.reads = [r for r in self.reads if not r.waited]
 
+    def waited(self) -> set[int]:
+        """Reads that were waited for, by number."""
+        return {id(r) for r in self.reads if r.waited}
+
+    def known(self, done: set[int]) -> None:
+        """Of the reads `done` somebody knows who is to write there."""
+        self.reads = [r for r in self.reads if id(r) not in done]
+
     def overlap(self, buffer: Buffer, byte: Array, size: int) -> bool:
         """Whether some of the `size` bytes from each of `byte` may still be read."""
         return any(r.buffer is buffer and r.flags[byte[:, None] + np.arange(size)].any() for r in self.reads)

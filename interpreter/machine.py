@@ -11,6 +11,7 @@ import numpy as np
 
 from xcc.interpreter.async_reads import AsyncReads
 from xcc.interpreter.banks import bank_cycles
+from xcc.interpreter.clocks import PART, Clocks
 from xcc.interpreter.faults import FaultKind, KernelFault, Report
 from xcc.interpreter.memory import Buffer, MemRef, contiguous_strides
 from xcc.interpreter.races import Actors, Tracker
@@ -34,8 +35,7 @@ class Options:
         max_threads: threads simulated at once; whole workgroups, at least one.
         last_groups: how many workgroups at the end of a grid are run; 0: all.
         max_trips: trips of one loop after which it counts as endless.
-        max_idle: the same, of trips of a loop around an atomic update that change no value that it carries and nothing
-            that atomic updates do.
+        max_idle: likewise, of trips around an atomic update that change no value.
     """
 
     warp: int = 32
@@ -89,8 +89,7 @@ class Machine:
     def __post_init__(self) -> None:
         self.threads_per_group = self.block[0] * self.block[1] * self.block[2]
         self.count = self.threads_per_group * len(self.groups)
-        self.mask = np.ones(self.count, np.bool_)
-        self.full = True
+        self.mask, self.full = np.ones(self.count, np.bool_), True
         self.ended = np.zeros(self.count, np.bool_)
         self.local_group = np.repeat(np.arange(len(self.groups)), self.threads_per_group)
         self.local_thread = np.tile(np.arange(self.threads_per_group), len(self.groups))
@@ -99,7 +98,7 @@ class Machine:
         self.warps_per_group = -(-self.threads_per_group // self.options.warp)
         self.local_warp = self.local_group * self.warps_per_group + self.local_thread // self.options.warp
         self.shared_bytes = 0
-        self.epoch = np.zeros(len(self.groups), np.int32)
+        self.clocks = Clocks(len(self.groups), self.threads_per_group)
         self.warp_epoch = np.zeros(len(self.groups) * self.warps_per_group, np.int32)
 
     # Control
@@ -142,9 +141,9 @@ class Machine:
         some, every = here.any(axis=1), (here | ended).all(axis=1) & here.any(axis=1)
         if (some != every).any():
             group = int(np.argmax(some != every))
-            raise self.fault("divergent-barrier", f"workgroup {int(self.groups[group])}: "
-                             f"{int(here[group].sum())} of {self.threads_per_group} threads reach the barrier")
-        self.epoch[some] += 1
+            raise self.fault("divergent-barrier", f"workgroup {int(self.groups[group])}: {int(here[group].sum())} of "
+                             f"{self.threads_per_group} threads reach the barrier")
+        self.clocks.barrier(np.asarray(some))
         self.reading.barrier()
 
     def warp_barrier(self) -> None:
@@ -268,12 +267,13 @@ class Machine:
 
     def actors(self, threads: Array) -> Actors:
         group, warp = self.local_group[threads], self.local_warp[threads]
-        number = self.group[threads]
-        in_group = self.local_thread[threads]
+        number, in_group = self.group[threads], self.local_thread[threads]
+        part = in_group // PART
         one = in_group // self.options.warp if self.options.warp_order else in_group
         return Actors(thread=(number * self.threads_per_group + one).astype(np.int32),
                       warp=(number * self.warps_per_group + in_group // self.options.warp).astype(np.int32),
-                      group=number.astype(np.int32), epoch=self.epoch[group], warp_epoch=self.warp_epoch[warp])
+                      group=number.astype(np.int32), epoch=self.clocks.own[group, part], part=part,
+                      warp_epoch=self.warp_epoch[warp], seen=self.clocks.seen[group, part])
 
     def _observe_shared(self, buffer: Buffer, byte: Array, size: int, threads: Array, write: bool) -> None:
         where = byte[:, None] + np.arange(size)

@@ -9,6 +9,7 @@ import numpy as np
 
 from xcc._mlir import Operation, ir
 from xcc.diagnostics import UserError
+from xcc.interpreter.clocks import PART
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef
 from xcc.interpreter.ops_gpu import shuffle_source, shuffled
@@ -25,6 +26,29 @@ Array = np.ndarray[Any, Any]
 @op("nvvm.bar.warp.sync")
 def _warp_barrier(source: Operation, _: Kernel) -> Runner:
     return lambda machine, mask: machine.warp_barrier()
+
+
+@op("nvvm.barrier.arrive", "nvvm.barrier")
+def _named_barrier(source: Operation, _: Kernel) -> Runner:
+    waits = source.name == "nvvm.barrier"
+
+    def run(machine: Machine, number: Array, count: Array) -> tuple[()]:
+        parts = machine.local_thread // PART
+        threads = np.stack([machine.local_group, np.broadcast_to(number, machine.count), parts,
+                            np.broadcast_to(count, machine.count)], axis=1)[machine.mask]
+        for group, barrier, wanted in np.unique(threads[:, [0, 1, 3]], axis=0):
+            parts, come = np.unique(threads[(threads[:, :2] == (group, barrier)).all(axis=1), 2], return_counts=True)
+            if not waits:
+                for part, n in zip(parts, come, strict=True):
+                    machine.clocks.come(group, barrier, part, n, machine.reading.waited())
+                continue
+            here, done = machine.clocks.wait(group, barrier, parts, int(come.sum()))
+            if here != wanted:
+                raise machine.fault("divergent-barrier", f"workgroup {int(machine.groups[group])}: {here} of "
+                                    f"{int(wanted)} threads reach barrier {int(barrier)}")
+            machine.reading.known(done)
+        return ()
+    return run
 
 
 @op("nvvm.shfl.sync")

@@ -2,8 +2,8 @@
 
 Each granule of memory remembers its last writer and its readers since, with the writer's and readers' barrier counts
 at that time. An earlier access is ordered before a later one when the same thread made both, when both are of one
-workgroup and a workgroup barrier lies between, or when both are of one warp and a warp barrier lies between.
-(The happens-before test of a dynamic race detector, with barriers as the only synchronisation.)
+workgroup and barriers between them tell (xcc.interpreter.clocks), or when both are of one warp and a warp barrier lies
+between. (The happens-before test of a dynamic race detector, with barriers as the only synchronisation.)
 """
 
 from __future__ import annotations
@@ -21,17 +21,20 @@ NOBODY, MANY = -1, -2
 
 @dataclass
 class Actors:
-    """Who makes an access, one entry an access: thread, warp and workgroup numbers in the grid, barrier counts."""
+    """Who makes an access, one entry an access: thread, warp and workgroup numbers in the grid, barrier counts, the
+    number of the part of the workgroup, and what that has `seen` of each part."""
 
     thread: Array
     warp: Array
     group: Array
     epoch: Array
     warp_epoch: Array
+    part: Array
+    seen: Array
 
     def take(self, index: Array) -> Actors:
         return Actors(self.thread[index], self.warp[index], self.group[index], self.epoch[index],
-                      self.warp_epoch[index])
+                      self.warp_epoch[index], self.part[index], self.seen[index])
 
 
 class _Record:
@@ -43,6 +46,7 @@ class _Record:
         self.group = np.full(granules, NOBODY, np.int32)
         self.epoch = np.zeros(granules, np.int32)
         self.warp_epoch = np.zeros(granules, np.int32)
+        self.part = np.zeros(granules, np.int32)
 
     def unordered(self, at: Array, who: Actors) -> Array:
         """Flags accesses that conflict with what is recorded at their granule."""
@@ -51,7 +55,8 @@ class _Record:
         if ordered.all():       # as mostly, and as the gathers of the other fields are what takes the time
             return ~ordered
         epoch = self.epoch[at]
-        ordered |= (self.group[at] == who.group) & (epoch < who.epoch)
+        seen = who.seen[np.arange(len(at)), self.part[at]]
+        ordered |= (self.group[at] == who.group) & (epoch < seen)
         if ordered.all():
             return ~ordered
         ordered |= (self.warp[at] == who.warp) & (epoch == who.epoch) & (self.warp_epoch[at] < who.warp_epoch)
@@ -59,7 +64,7 @@ class _Record:
 
     def put(self, at: Array, who: Actors) -> None:
         self.thread[at], self.warp[at], self.group[at] = who.thread, who.warp, who.group
-        self.epoch[at], self.warp_epoch[at] = who.epoch, who.warp_epoch
+        self.epoch[at], self.warp_epoch[at], self.part[at] = who.epoch, who.warp_epoch, who.part
 
     def clear(self, at: Array) -> None:
         self.thread[at] = self.warp[at] = self.group[at] = NOBODY

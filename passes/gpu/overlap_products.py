@@ -7,7 +7,10 @@
 
 Where all that a loop's products do is to add to what it carries, a step waits for the products of the step before
 (``wgmma.wait_group 1``), not for its own, and what they read stays a step longer. Behind the loop they are waited for
-where their results are used. Dropped, each product is waited for as it is issued.
+where their results are used. Where a second product multiplies what was computed of a first one (attention), two
+warpgroups take turns: the products of one run while the other, up to half a step ahead or behind, computes (ping-pong
+scheduling; `passes/gpu/pipeline/alternating_loop.py`). Dropped, each product is waited for as it is issued, and all
+threads begin a step together.
 """
 
 from __future__ import annotations

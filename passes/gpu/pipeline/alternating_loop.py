@@ -1,5 +1,5 @@
-"""A pipelined loop in which two warpgroups take turns: while one computes on what its first product gave (attention: the
-exponentials), the other's products have the tensor cores.
+"""A pipelined loop in which two warpgroups take turns: while one computes on what its first product gave (attention:
+the exponentials), the other's products have the tensor cores.
 
     for iv { wait for full(iv); first product; this thread's copies of step iv + 1 are there: arrive at full(iv + 1);
              ...; second product; wait for free(iv); copies of step iv + slots - 1; arrive at free(iv + 1) }
@@ -8,8 +8,8 @@ One barrier a step would hold both at the same place. Of two barriers, to which 
 waits for the other, one says that a step's tiles are there, one that the step before has been read. A warpgroup may
 then be half a step ahead, and is, as the first products of both wait for the same units.
 
-They are named barriers (PTX ISA, "bar.arrive"): each warpgroup waits at barriers of its own, for even and for odd steps,
-to which the other comes without waiting.
+They are named barriers (PTX ISA, "bar.arrive"): each warpgroup waits at barriers of its own, for even and for odd
+steps, to which the other comes without waiting.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class AlternatingLoop(PipelinedLoop):
         for first in (FULL, FREE):      # nobody waited there for what came behind the last step
             self._wait(first, counters[-1])
         super().end(counters)
+        self.k.shared.barrier()     # else one could come to the next loop's ahead of that
 
     def begin_step(self, iv: Value, counters: list[Value], copy: Callable[[Any], None] | None) -> list[Value]:
         k, tiles, odd = self.k, self.tiles, counters[-1]

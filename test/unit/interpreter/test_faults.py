@@ -54,6 +54,32 @@ def test_write_after_read_with_a_barrier_is_right():
     run(STORE + "gpu.barrier\n" + LOAD_MIRROR + "gpu.barrier\n" + STORE)
 
 
+PARTS = f"""
+  %c128 = arith.constant 128 : index
+  %id = arith.constant 1 : i32
+  %all = arith.constant 256 : i32
+  %first = arith.cmpi ult, %t, %c128 : index
+  %at = arith.remui %t, %c64 : index
+  scf.if %first {{ memref.store %f, %s[%at] : memref<64xf32, {SHARED}>
+                 nvvm.barrier.arrive id = %id number_of_threads = %all }}
+  else {{ WAIT %v = memref.load %s[%at] : memref<64xf32, {SHARED}>
+         memref.store %v, %y[%at] : memref<64xf32> }}
+"""
+
+
+def test_named_barrier_orders_who_came_before_who_waits():
+    once = "%c64 = arith.constant 64 : index\n" + PARTS.replace("ult, %t, %c128", "ult, %t, %c64")
+    run(once.replace("WAIT", ""), threads=64)       # nobody reads
+    body = "%c64 = arith.constant 64 : index\n" + PARTS.replace("%f, %s", "%one, %s")
+    y, _ = run(body.replace("WAIT", "nvvm.barrier id = %id number_of_threads = %all\n"), threads=256)
+    np.testing.assert_array_equal(y, 1)
+    with pytest.raises(KernelFault, match="race"):
+        run(body.replace("WAIT", ""), threads=256)
+    with pytest.raises(KernelFault, match="divergent-barrier: .* 128 of 256 threads reach barrier 2"):
+        run(body.replace("WAIT", "%two = arith.constant 2 : i32\n"
+                         "nvvm.barrier id = %two number_of_threads = %all\n"), threads=256)
+
+
 def test_two_values_to_one_place_race_and_equal_values_do_not():
     with pytest.raises(KernelFault, match="race"):
         run(f"memref.store %f, %s[%c0] : memref<64xf32, {SHARED}>")

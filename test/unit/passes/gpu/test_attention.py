@@ -12,6 +12,7 @@ from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.passes.base import PassContext, parse_pass
 from xcc.passes.linalg.schedule.schedule import Schedule
+from xcc.targets import gpu_attention
 from xcc.targets.nvptx.chip import chips
 from xcc.targets.nvptx.emit import emit_kernel
 from xcc.targets.nvptx.pipeline import kernel_pipeline
@@ -90,6 +91,29 @@ def test_warpgroups(case):
     out = np.full(want.shape, np.nan, want.dtype)
     _, code = run(module, arrays, out, {}, "sm_90a")
     assert code.count('"xtg.wgmma"') >= 2
+    np.testing.assert_allclose(out, want, rtol=2e-3, atol=2e-3)
+
+
+TURNS = {
+    "whole": ([normal(1, 1, 128, 64, dtype=H), normal(1, 1, 512, 64, dtype=H), normal(1, 1, 512, 64, dtype=H)], {}),
+    "two_steps": ([normal(1, 1, 128, 80, dtype=H), normal(1, 1, 200, 80, dtype=H), normal(1, 1, 200, 80, dtype=H)], {}),
+    "causal": ([normal(1, 1, 200, 96, dtype=H), normal(1, 1, 300, 96, dtype=H), normal(1, 1, 300, 96, dtype=H)],
+               {"causal": True, "causal_offset": (100,)}),
+    "masked": ([normal(1, 1, 70, 32, dtype=H), normal(1, 1, 288, 32, dtype=H), normal(1, 1, 288, 32, dtype=H),
+                normal(70, 288, dtype=H)], {}),
+}
+
+
+@pytest.mark.parametrize("case", TURNS)
+def test_warpgroups_take_turns(case, monkeypatch):
+    """Two warpgroups of 64 rows each are at different places of a step."""
+    monkeypatch.setattr(gpu_attention, "_warp_rows", lambda *_: (128, 128, 2))
+    arrays, attributes = TURNS[case]
+    module = build(arrays, [None] * len(arrays), attributes)
+    want = interpret(module, arrays)[0]
+    out = np.full(want.shape, np.nan, want.dtype)
+    _, code = run(module, arrays, out, {}, "sm_90a")
+    assert "nvvm.barrier.arrive" in code
     np.testing.assert_allclose(out, want, rtol=2e-3, atol=2e-3)
 
 
