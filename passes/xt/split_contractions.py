@@ -16,6 +16,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.tuning import Database, database
+from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.passes.xt.graph.rewrite import at, is_stored, name_of, replace, walk_ops
 from xcc.symbolic import Dim
 
@@ -25,6 +26,8 @@ MOST = 16           # parts of a sum, or as many as have LONG terms each
 LONG = 1024
 SHORTEST = 128      # terms of a part's sum
 NEIGHBOURS = 32     # of them that lie together
+BESIDE = 4          # workgroups of a core whose FMAs hide each other's latencies
+ENOUGH = 256        # terms of a part's sum that are worth one of these
 
 
 @register_pass
@@ -46,17 +49,20 @@ class SplitContractions(Pass):
             elif name_of(op) == "convolution":
                 self._convolution(op, ctx.chip.cores)
 
-    def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int, few: bool = False) -> int:
+    def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int, few: bool = False,
+               fma: bool = False) -> int:
         """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none.
 
-        few: tiles copy what they read so far ahead that half of the cores have memory at work.
+        few: tiles copy what they read so far ahead that half of the cores have memory at work. fma: they multiply
+        without matrix instructions, a core several of them at once.
         """
         tiles = -(-free[0] // TILE) * -(-free[1] // (FEW_COLUMNS if few else TILE)) * batch
-        if min(free) < 2 or terms < self.terms or tiles > cores // 2:
+        filled = BESIDE * cores if fma else cores
+        if min(free) < 2 or terms < self.terms or tiles > filled // 2:
             return 1
         most = 1
-        while most * tiles <= (cores // 2 if few else cores) and terms >= 2 * most * (
-                SHORTEST if 2 * most <= MOST else LONG):
+        while most * tiles <= (cores // 2 if few else filled) and terms >= 2 * most * (
+                LONG if 2 * most > MOST else SHORTEST if most * tiles <= cores else ENOUGH):
             most *= 2
         return max(p for p in range(1, most + 1) if divided % p == 0 and divided // p % NEIGHBOURS == 0 or p == 1)
 
@@ -91,7 +97,8 @@ class SplitContractions(Pass):
             return
         parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
             [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores,
-            p.m <= min(ctx.chip.streamed_rows, default=0) and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies)
+            p.m <= min(ctx.chip.streamed_rows, default=0) and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies,
+            _by_fma(p.dtype, ctx))
         if not p.takes(parts):
             return
         a = xt.attrs_of(op)
@@ -132,6 +139,13 @@ class Product:
     def choices(self) -> tuple[int, ...]:
         """The numbers of parts that are worth a try."""
         return tuple(p for p in (2 << n for n in range(9)) if self.takes(p))
+
+
+def _by_fma(dtype: str, ctx: PassContext) -> bool:
+    """Whether products of `dtype` have no matrix instruction, on chips whose cores copy for others meanwhile."""
+    rounded = ctx.options is not None and ctx.options.precision == "tf32"
+    return ctx.chip.has_async_copies and not any(i.types[0] == dtype and (i.exact or rounded)
+                                                 for i in instructions_of(ctx.chip))
 
 
 def product_of(op: Operation) -> Product | None:

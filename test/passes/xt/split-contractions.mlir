@@ -49,3 +49,15 @@ func.func @convolution(%x: tensor<1x7x7x256xf32>) -> tensor<1x7x7x512xf32> {
   %y = "xt.convolution"(%x, %w) {dtype = f32, filter = "HWIO", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NHWC", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x7x7x256xf32>, tensor<3x3x256x512xf32>) -> tensor<1x7x7x512xf32>
   return %y : tensor<1x7x7x512xf32>
 }
+
+// Products by FMAs have several workgroups a core, where each has a sum that is worth it; those by matrix instructions one.
+// CHECK-LABEL: @fma
+// CHECK: "xt.dot_general"{{.*}} -> tensor<8x128x4096xf32>
+// CHECK: "xt.dot_general"{{.*}} -> tensor<2x512x1024xf32>
+// CHECK: "xt.dot_general"{{.*}} -> tensor<128x4096xf16>
+func.func @fma(%a: tensor<128x4096xf32>, %b: tensor<4096x4096xf32>, %c: tensor<512x512xf32>, %d: tensor<512x1024xf32>, %e: tensor<128x4096xf16>, %f: tensor<4096x4096xf16>) -> (tensor<128x4096xf32>, tensor<512x1024xf32>, tensor<128x4096xf16>) {
+  %y = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<128x4096xf32>, tensor<4096x4096xf32>) -> tensor<128x4096xf32>
+  %z = "xt.dot_general"(%c, %d) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<512x512xf32>, tensor<512x1024xf32>) -> tensor<512x1024xf32>
+  %h = "xt.dot_general"(%e, %f) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<128x4096xf16>, tensor<4096x4096xf16>) -> tensor<128x4096xf16>
+  return %y, %z, %h : tensor<128x4096xf32>, tensor<512x1024xf32>, tensor<128x4096xf16>
+}
