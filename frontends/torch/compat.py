@@ -120,6 +120,15 @@ def saved_for_backward(count: int) -> slice:
     return found if isinstance(found.start, int) and found.start <= count else slice(0, 0)
 
 
+def donate_nothing() -> None:
+    """A backward writes to nothing that its forward has saved, so that it may run again (``retain_graph=True``): torch
+    refuses that of graphs with free sizes whose compiler might."""
+    context = torch._guards.TracingContext.try_get()
+    known: Any = getattr(context, "fw_metadata", None)
+    if known is not None:
+        known.bw_donated_idxs = []
+
+
 def check_version() -> None:
     """UserError where the torch installed is older than what is supported."""
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2] if part.isdigit())
