@@ -304,6 +304,7 @@ def test_declarations() -> None:
 
     for types, grid, words in (({"x": "f32[n]"}, None, "nothing says what 'y' is"),
                                ({"x": "f32[n]", "y": "g32"}, None, "'y' is declared as 'g32'"),
+                               ({"x": "f32[]", "y": "f32[n]"}, None, "'x' is declared as 'f32"),
                                ({"x": "f32[n]", "y": "f32[n + 1]"}, None, "neither a number nor a name"),
                                ({"x": "f32[n]", "y": "f32[n]"}, None, "nothing says what its grid is"),
                                ({"x": "f32[n]", "y": "f32[n]"}, lambda a: a["z"], "no array and no constant"),

@@ -333,6 +333,7 @@ def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
             ("'n' is missing", lambda: k[1](x)), ("given twice", lambda: k[1](x, 1, x=2)),
             ("needs a grid", lambda: k(x, 1)), ("is not one to three numbers", lambda: k[1, 1, 1, 1](x, 1)),
             ("which kernels have no type for", lambda: k[1](np.zeros(4, "c8"), 1)),
+            ("an array of no dims: give x.reshape", lambda: k[1](np.zeros(()), 1)),
             ("anything else is a constant", lambda: k[1](x, [1])), ("compared, which", lambda: k[1](x, 1, F=[]))):
         with pytest.raises(xcc.UserError, match=match):
             call()
