@@ -51,7 +51,8 @@ class DimValue(XtOp, name="dim"):
 
 def constant(value: float | Array, dtype: str | None = None) -> Value:
     """xt.constant of an array or a Python scalar; `dtype` (name, MLIR type or numpy dtype) converts it."""
-    array = np.asarray(value) if dtype is None else np.asarray(value).astype(numpy_dtype(dtype_name(dtype)))
+    with np.errstate(over="ignore"):        # infinite in a narrower type
+        array = np.asarray(value) if dtype is None else np.asarray(value).astype(numpy_dtype(dtype_name(dtype)))
     return build(Constant, value=array)
 
 

@@ -91,11 +91,18 @@ def described(name: str, value: Any) -> Array:
     if not isinstance(value, np.ndarray):
         t = import_dlpack(value)
         if t.device not in ON_HOST:
-            return Array(t.dtype, t.shape, t.strides, (t.device, t.device_id))
+            return _of_some_dims(name, Array(t.dtype, t.shape, t.strides, (t.device, t.device_id)))
     array = host_array(name, value)
     dtype = dtype_of(array.dtype)
     assert dtype is not None
-    return Array(dtype.name, array.shape, tuple(s // array.itemsize for s in array.strides))
+    return _of_some_dims(name, Array(dtype.name, array.shape, tuple(s // array.itemsize for s in array.strides)))
+
+
+def _of_some_dims(name: str, array: Array) -> Array:
+    if not array.shape:
+        raise UserError(f"the argument '{name}' is an array of no dims: give {name}.reshape(1), whose element is at 0, "
+                        f"or the number that it holds, {name}.item()")
+    return array
 
 
 def host_array(name: str, value: Any) -> Any:

@@ -61,7 +61,7 @@ def declared_of(kernel: str, parameters: Sequence[Parameter], types: Mapping[str
 def _parsed(kernel: str, name: str, text: str) -> Declared:
     found = _TYPE.fullmatch(text)
     dtype = _NUMBERS.get(found[1], found[1]) if found else ""
-    if found is None or dtype not in DTYPES:
+    if found is None or dtype not in DTYPES or (found[2] is not None and not found[2].strip()):
         raise UserError(f"kernel '{kernel}': '{name}' is declared as '{text}': give an element type and sizes, as in "
                         "'f32[m, 64]', or 'int', 'float' or an element type for a number")
     if found[2] is None:

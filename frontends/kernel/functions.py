@@ -103,7 +103,7 @@ def where(condition: object, a: object, b: object) -> Tile:
 def dot(a: Tile, b: Tile, acc: Tile | None = None) -> Tile:
     """The matrix product of tiles m x k and k x n, added to `acc` where there is one.
 
-    Products and sums are in f32 for narrower floats, in i32 for integers of 8 bits; that is the result's type.
+    Products and sums are in f32 for narrower floats, in i32 for narrower integers; that is the result's type.
     """
     a, b, acc = as_tile(a), as_tile(b), None if acc is None else as_tile(acc)
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
@@ -112,6 +112,8 @@ def dot(a: Tile, b: Tile, acc: Tile | None = None) -> Tile:
         raise error(f"dot({a.type}, {b.type}): convert one to the type of the other with .to()")
     wide = a.dtype.is_float and a.dtype.bits < 32
     dtype = DTYPES["f32"] if wide else DTYPES["i32"] if a.dtype.is_integer and a.dtype.bits < 32 else a.dtype
+    if a.dtype.is_integer and a.dtype.bits == 16:       # for which no chip has products
+        a, b = convert(a, dtype), convert(b, dtype)
     kind = TileType(dtype, (a.shape[0], b.shape[1]))
     if acc is not None and (acc.shape != kind.shape or acc.dtype != dtype):
         raise error(f"dot({a.type}, {b.type}) is {kind} and cannot be added to {acc.type}: begin with "

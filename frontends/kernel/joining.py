@@ -20,15 +20,20 @@ class Undefined:
     def __init__(self, name: str, why: str = "") -> None:
         self._name, self._why = name, why
 
-    def undefined(self) -> NoReturn:
+    def set_by_a_loop(self) -> Undefined:
+        """The same behind a loop that sets it."""
+        return self if self._why else Undefined(self._name, "a loop sets it, which may have no turns: set it ahead of "
+                                                            "the loop, too")
+
+    def no_value(self) -> NoReturn:
         """Raises the error."""
         raise error(f"'{self._name}' is not set here{': ' if self._why else ''}{self._why}")
 
     def _use(self, *_others: object) -> NoReturn:
-        self.undefined()
+        self.no_value()
 
     def __getattr__(self, _name: str) -> NoReturn:
-        self.undefined()
+        self.no_value()
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _use
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = _use
@@ -90,7 +95,9 @@ def settle(values: Sequence[object], names: Sequence[str], dry: Callable[[Sequen
 
 
 def _turned(name: str, state: object, given: object, made: object) -> object:
-    if isinstance(state, Undefined) or _same(given, made):
+    if isinstance(state, Undefined):
+        return state if isinstance(made, Undefined) else state.set_by_a_loop()
+    if _same(given, made):
         return state
     before, behind = state if isinstance(state, TileType) else kind_of(state), kind_of(made)
     if before is None or behind is None:

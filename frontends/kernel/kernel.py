@@ -196,6 +196,7 @@ class Kernel:
         return tuple(int(n) for n in sizes)
 
     def _run_eagerly(self, grid: tuple[int, ...], values: Sequence[Any]) -> None:
+        kinds_of(self.parameters, self._described(values))
         given = [self._eager(p.name, p.constant, v) for p, v in zip(self.parameters, values, strict=True)]
         for place in itertools.product(*(range(n) for n in reversed(grid))):
             with running_on(NumpyMachine(place[::-1], grid)):

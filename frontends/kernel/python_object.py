@@ -35,7 +35,7 @@ class PythonObject:
         return int(self._number("a number of Python's", "use .to(xcc.i32)"))
 
     def __float__(self) -> float:
-        return float(self._number("a number of Python's", "use .to(xcc.f32)"))
+        return float(self._number("a number of Python's", "use .to(xcc.f32), and xcc.exp and others for math's"))
 
     def _number(self, what: str, instead: str) -> Any:
         if self.type.shape or not machine().concrete:

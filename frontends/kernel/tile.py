@@ -195,7 +195,7 @@ def as_tile(value: object) -> Tile:
     elif isinstance(value, (np.number, np.bool_)) and dtype_of(value.dtype) is not None:
         kind, number = TileType(element_type(value.dtype)), value.item()
     else:
-        getattr(value, "undefined", lambda: None)()
+        getattr(value, "no_value", lambda: None)()
         raise error(f"a {type(value).__name__} is no tile and no number: arrays are arguments of the kernel, of which "
                     ".tile() reads blocks")
     if kind.dtype.is_integer and not -2**63 <= number < 2**63:

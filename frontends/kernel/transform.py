@@ -50,6 +50,7 @@ def _compiled(function: FunctionType) -> CodeType:
     node = copy.deepcopy(_definition(function))
     node.decorator_list = []
     node = _Transformer(function.__code__.co_filename).function(node)
+    node.name = f"{RUNTIME}_own"        # so that its own name is found where the function finds it
     names = ", ".join([*function.__code__.co_freevars, RUNTIME])
     module = ast.parse(f"def __factory({names}):\n  pass")
     outer = module.body[0]
@@ -57,7 +58,8 @@ def _compiled(function: FunctionType) -> CodeType:
     outer.body = [node]
     factory = compile(ast.fix_missing_locations(module), function.__code__.co_filename, "exec").co_consts
     inner = next(c for c in factory if isinstance(c, CodeType)).co_consts
-    return next(c for c in inner if isinstance(c, CodeType) and c.co_name == node.name)
+    made = next(c for c in inner if isinstance(c, CodeType) and c.co_name == node.name)
+    return made.replace(co_name=function.__code__.co_name, co_qualname=function.__code__.co_qualname)
 
 
 def _definition(function: FunctionType) -> ast.FunctionDef:

@@ -99,11 +99,12 @@ class View:
         want = stretch(want, x.shape)
         return Tile(x.type, machine().compare_swap(self, places, want, x, self._mask(mask, x.type)))
 
-    def _whole(self, _other: object) -> NoReturn:
+    def no_value(self, *_others: object) -> NoReturn:
+        """Raises the error of an array that stands where a tile or a number is wanted."""
         raise error(f"{self!r} is no tile: read a tile of it with .tile(offsets, shape)")
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _whole
-    __lt__ = __le__ = __gt__ = __ge__ = _whole
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = no_value
+    __lt__ = __le__ = __gt__ = __ge__ = no_value
 
     def __getattr__(self, name: str) -> Any:
         raise no_attribute(repr(self), name, "arrays have .tile, .store, .gather, .scatter, the atomic ones, "

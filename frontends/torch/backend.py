@@ -105,6 +105,7 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
         guard_ranks(graph)
         guard_broadcasts(graph)
         layouts.forward(graph)
+        compat.donate_nothing()
         nonlocal sized
         sized = not static_inputs()
         return compile_graph(graph, chosen, static_inputs(), sized=sized)

@@ -109,15 +109,26 @@ def rank_and_size() -> tuple[int, int]:
     return torch.distributed.get_rank(), torch.distributed.get_world_size()
 
 
+def _forward_now() -> Any:
+    """What AOTAutograd knows of the forward that it has compiled now; None outside of a compilation."""
+    return getattr(torch._guards.TracingContext.try_get(), "fw_metadata", None)
+
+
 def saved_for_backward(count: int) -> slice:
     """Which of the `count` results of the forward that AOTAutograd has compiled now are for its backward alone."""
-    context = torch._guards.TracingContext.try_get()
-    known: Any = getattr(context, "fw_metadata", None)
     try:
-        found: slice = known.tensors_saved_for_backwards_slice
+        found: slice = _forward_now().tensors_saved_for_backwards_slice
     except (AttributeError, AssertionError):
         return slice(0, 0)
     return found if isinstance(found.start, int) and found.start <= count else slice(0, 0)
+
+
+def donate_nothing() -> None:
+    """A backward writes to nothing that its forward has saved, so that it may run again (``retain_graph=True``): torch
+    refuses that of graphs with free sizes whose compiler might."""
+    known = _forward_now()
+    if known is not None:
+        known.bw_donated_idxs = []
 
 
 def check_version() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import pi
+from math import isfinite, pi
 
 from xcc._mlir import Value
 from xcc.dialects import xt
@@ -29,6 +29,7 @@ _BINARY = {
     "true_divide.Tensor": "div", "true_divide.Scalar": "div",
 }
 _COMPARE = ("eq", "ge", "gt", "le", "lt", "ne")
+_IN_HALF = ("f16", "i16", "i8", "ui8", "i1")      # types whose values f16 has, rounded
 _LOGICAL = {"logical_and": "and_", "logical_or": "or_", "logical_xor": "xor"}
 
 
@@ -53,6 +54,25 @@ def _binary(builder: str) -> Callable[[Context], Value]:
     return computed
 
 
+def _scaled(builder: str) -> Callable[[Context], Value]:
+    """A product or quotient; torch multiplies f16 by numbers and tensors of rank 0 in f32."""
+    own = _binary(builder)
+
+    def computed(cx: Context) -> Value:
+        if cx.out().dtype != "f16" or all(_fits_half(cx[n]) for n in ("self", "other")):
+            return own(cx)
+        return convert(getattr(xt, builder)(*cx.operands("self", "other", dtype="f32")), "f16")
+
+    return computed
+
+
+def _fits_half(factor: object) -> bool:
+    """Whether f16 has a factor in its own precision."""
+    if isinstance(factor, int | float):
+        return not isfinite(factor) or factor == 0 or 2.0 ** -14 <= abs(factor) < 65520
+    return isinstance(factor, Value) and (bool(xt.shape_of(factor)) or element(factor) in _IN_HALF)
+
+
 def _compare(direction: str) -> Callable[[Context], Value]:
     def compared(cx: Context) -> Value:
         return xt.compare(*cx.operands("self", "other"), direction=direction)
@@ -74,7 +94,7 @@ for _op, _name in _UNARY.items():
 for _op, _name in _WHOLE.items():
     aten(_op)(_whole(_name))
 for _op, _name in _BINARY.items():
-    aten(_op)(_binary(_name))
+    aten(_op)((_scaled if _name in ("mul", "div") else _binary)(_name))
 for _op in _COMPARE:
     aten(f"{_op}.Tensor", f"{_op}.Scalar")(_compare(_op))
 for _op, _name in _LOGICAL.items():

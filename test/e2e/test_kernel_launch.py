@@ -116,6 +116,19 @@ def test_what_the_strategy_is_not_to_choose() -> None:
         xcc.kernel(config={"warps": 4})(k)
 
 
+def test_tiles_that_a_chip_has_no_room_for() -> None:
+    """Nobody chooses others in the place of the user."""
+    def k(x):
+        total = xcc.zeros((1, 64), xcc.f64)
+        for at in range(0, x.shape[1], 16):
+            total = xcc.dot(x.tile((0, at), (1, 16), other=0), x.tile((at, 0), (16, 64), other=0), total)
+        x.store((0, 0), total)
+
+    declared = xcc.kernel(types={"x": "f64[n, n]"}, grid=lambda a: 1)(k)
+    with pytest.raises(xcc.UserError, match="the kernel needs .* shared memory, the chip has 4096: take smaller tiles"):
+        declared.compile("amdgcn", "gfx942,shared_bytes=4096")
+
+
 def test_the_demo() -> None:
     """What demo/softmax.py prints: no difference from numpy, stages, sizes of GPU code, and the race."""
     demo = Path(__file__).resolve().parents[2] / "demo" / "softmax.py"
@@ -291,6 +304,7 @@ def test_declarations() -> None:
 
     for types, grid, words in (({"x": "f32[n]"}, None, "nothing says what 'y' is"),
                                ({"x": "f32[n]", "y": "g32"}, None, "'y' is declared as 'g32'"),
+                               ({"x": "f32[]", "y": "f32[n]"}, None, "'x' is declared as 'f32"),
                                ({"x": "f32[n]", "y": "f32[n + 1]"}, None, "neither a number nor a name"),
                                ({"x": "f32[n]", "y": "f32[n]"}, None, "nothing says what its grid is"),
                                ({"x": "f32[n]", "y": "f32[n]"}, lambda a: a["z"], "no array and no constant"),

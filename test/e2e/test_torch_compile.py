@@ -95,14 +95,18 @@ def test_an_input_that_is_written() -> None:
         torch.testing.assert_close(wide, same)
 
 
-def test_gradients() -> None:
+@pytest.mark.parametrize("compile", [lambda f: torch.compile(f, backend=backend), xcc.torch.compile],
+                         ids=["known", "free"])
+def test_gradients(compile: Any) -> None:
+    """Of the same graph twice."""
     model = perceptron()
-    compiled = torch.compile(model, backend=backend)
     x = torch.randn(5, 64)
     grads = []
-    for f in (compiled, model):
+    for f in (compile(model), model):
         model.zero_grad()
-        f(x).square().mean().backward()
+        loss = f(x).square().mean()
+        loss.backward(retain_graph=True)
+        loss.backward()
         grads.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
     torch.testing.assert_close(grads[0], grads[1], rtol=1e-4, atol=1e-6)
 

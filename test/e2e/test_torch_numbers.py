@@ -53,6 +53,19 @@ def test_floats_of_gradients() -> None:
     assert counters["stats"]["unique_graphs"] == 1
 
 
+def test_factors_that_f16_does_not_hold() -> None:
+    """Too large or too small: Python's, those of a run, of a tensor of rank 0, and sizes: torch multiplies in f32."""
+    def f(x: Any, rows: Any, s: Any, n: Any, a: float) -> Any:
+        scaled = torch._foreach_mul([x, x], 2e5)
+        return x * 1e6, x / 1e-6, x * a, x / a, x * s, x / n, x * rows.shape[0], scaled, x * 0.5
+
+    x = torch.tensor([1e-3, -2e-3, 6e-5], dtype=torch.float16)
+    given = x, x.new_empty(70000, 0), torch.tensor(3e5, dtype=torch.float64), torch.tensor(100000)
+    compiled = xcc.torch.compile(f, strict=True)
+    for a in (1e-7, 2e5):
+        torch.testing.assert_close(compiled(*given, a), f(*given, a), rtol=1e-3, atol=0)
+
+
 @pytest.mark.parametrize("f", [lambda x, a: F.layer_norm(x, (4,), eps=a), lambda x, a: x.new_zeros(int(10 * a))])
 def test_floats_that_are_to_be_constants(f: Callable[..., Any]) -> None:
     assert compilations(f, *((torch.randn(3, 4), a) for a in (0.1, 0.1, 0.3))) == [1, 1, 2]

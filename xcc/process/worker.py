@@ -79,6 +79,8 @@ def _fitting(job: KernelJob, at: Any) -> KernelResult:
     try:
         return _attempt(job, at)
     except NoRoom as e:
+        if job.pipeline is None:
+            raise UserError(f"{e.message}: take smaller tiles") from None
         for steps in range(1, MOST_SMALLER + 1):
             with contextlib.suppress(NoRoom):
                 result = _attempt(job, at, steps)

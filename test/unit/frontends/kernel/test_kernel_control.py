@@ -88,12 +88,16 @@ def closures(x, y):
 
     y.store(0, twice(lambda v: v + steps["n"], x.tile(0, 1)))
     for i in range(2):
-        y.store(i + 1, step(x.tile(i, 1, other=4)))
+        y.store(i + 1, step(x.tile(i, 1, other=4)) + faculty(3))
 
 
 @xcc.kernel
 def step(t):
     return t + 10
+
+
+def faculty(n):
+    return n * faculty(n - 1) if n else 1
 
 
 @xcc.kernel

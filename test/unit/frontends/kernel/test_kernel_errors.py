@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import subprocess
 import sys
@@ -108,7 +109,7 @@ def sorted_pair(x, y):
 
 
 def summed_array(x, y):
-    y.store(0, xcc.cumsum(x))  # arrays are arguments of the kernel, of which .tile() reads blocks
+    y.store(0, xcc.cumsum(x))  # x: f32 array of 1 dims is no tile: read a tile of it
 
 
 def whole_array(x, y):
@@ -204,6 +205,16 @@ def branches(x, y):
     y.store(0, t)  # it is f32[4] in one branch and f32[8] in the other
 
 
+def one_loop(x, y):
+    for i in range(4):
+        t = x.tile(i, 4)
+    y.store(0, t)  # 't' is not set here: a loop sets it, which may have no turns
+
+
+def function_of_numbers(x, y):
+    y.store(0, math.exp(x.tile(0, 4).max()))  # use .to(xcc.f32), and xcc.exp and others for math's
+
+
 def counter(x, y):
     for i in range(x.shape[0]):
         y.store(i, 0.0)
@@ -244,7 +255,8 @@ def changes_globals(x, y):
     X = x
 
 
-TRACED = (grows, one_branch, branches, counter, broken, as_shape, in_list, escapes, downwards, changes_globals)
+TRACED = (grows, one_branch, one_loop, function_of_numbers, branches, counter, broken, as_shape, in_list, escapes,
+          downwards, changes_globals)
 
 
 def printed(x, y):
@@ -312,12 +324,16 @@ def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
         x.store(0, 1.0)
 
     x = np.zeros(4, np.float32)
+    monkeypatch.setenv("XCC_KERNEL", "eager")
+    with pytest.raises(xcc.UserError, match="anything else is a constant"):
+        k[1]([1.0], 1)
     monkeypatch.setenv("XCC_KERNEL", "check")
     for match, call in (
             ("takes 3 arguments, not 4", lambda: k[1](x, 1, 2, 3)), ("no parameter 'm'", lambda: k[1](x, m=1)),
             ("'n' is missing", lambda: k[1](x)), ("given twice", lambda: k[1](x, 1, x=2)),
             ("needs a grid", lambda: k(x, 1)), ("is not one to three numbers", lambda: k[1, 1, 1, 1](x, 1)),
             ("which kernels have no type for", lambda: k[1](np.zeros(4, "c8"), 1)),
+            ("an array of no dims: give x.reshape", lambda: k[1](np.zeros(()), 1)),
             ("anything else is a constant", lambda: k[1](x, [1])), ("compared, which", lambda: k[1](x, 1, F=[]))):
         with pytest.raises(xcc.UserError, match=match):
             call()

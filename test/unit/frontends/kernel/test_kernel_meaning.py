@@ -32,7 +32,8 @@ ARITHMETIC: tuple[tuple[str, Op], ...] = (
 BITS: tuple[tuple[str, Op], ...] = (
     ("and", operator.and_), ("or", operator.or_), ("xor", operator.xor), ("invert", lambda a, b: ~a & b),
     ("shl", lambda a, b: a << (b & 3)), ("shr", lambda a, b: a >> (b & 3)), ("floordiv", lambda a, b: a // (b | 1)),
-    ("mod", lambda a, b: a % (b | 1)), ("cdiv", lambda a, b: xcc.cdiv(a, 3)), ("div", operator.truediv))
+    ("mod", lambda a, b: a % (b | 1)), ("cdiv", lambda a, b: xcc.cdiv(a, 3)), ("div", operator.truediv),
+    ("dot", lambda a, b: xcc.dot(a, b.T)))
 FUNCTIONS: tuple[tuple[str, Op], ...] = (
     ("div", operator.truediv), ("exp", lambda a, b: xcc.exp(a)), ("exp2", lambda a, b: xcc.exp2(a)),
     ("log", lambda a, b: xcc.log(abs(a) + 1)), ("log2", lambda a, b: xcc.log2(abs(a) + 1)),
