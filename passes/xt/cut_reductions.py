@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xcc._mlir import Module, Operation, Value
+from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.numeric import NARROW
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import is_pointwise, producer, rebuilt, rewrite
+from xcc.passes.xt.graph.rewrite import access_of, is_pointwise, producer, rebuilt, rewrite
 from xcc.symbolic import Dim
 
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
@@ -30,10 +30,12 @@ class CutReductions(Pass):
     """Cuts the reduced dims, where they lie together, of reductions whose results keep few cores at work.
 
     elements: how many elements a block must have to be worth a second kernel; part: how many it keeps at least.
+    where_it_lies: only what is cut without a copy, evenly and of what lies in memory.
     """
 
     elements: int = ELEMENTS
     part: int = PART
+    where_it_lies: bool = False
 
     def run(self, module: Module, ctx: PassContext) -> None:
         rewrite(module, {"reduce": lambda op: self._cut(op, ctx.chip.cores)})
@@ -46,6 +48,8 @@ class CutReductions(Pass):
             return None
         lead, n, tail = columns
         rest = n % parts
+        if self.where_it_lies and (rest or not is_cut_where_it_lies(x, (lead, parts, n // parts, tail))):
+            return None
         whole = reshaped(x, (lead, n, tail)) if rest else x
         main = xt.slice(whole, starts=(0, 0, 0), limits=(lead, n - rest, tail), strides=(1, 1, 1)) if rest else x
         cut = _wide(reshaped(main, (lead, parts, n // parts, tail)), a.kind)
@@ -95,24 +99,47 @@ def reshaped(value: Value, shape: tuple[int, ...], shared: bool = False) -> Valu
     op = producer(value)
     if op is None or not is_pointwise(op) or len(op.results) != 1:
         return xt.reshape(value, shape=shape)
-    shared = shared or len({u.owner.operation for u in value.uses}) > 1
-    if shared and sum(map(_read, {v for v in op.operands if xt.shape_of(v) == xt.shape_of(value)})) > _width(value):
+    shared = _is_shared(value, shared)
+    shapes = {v: to for v in op.operands if (to := _cut_shape(v, value, shape)) is not None}
+    if shared and _reads_more(value) or any(v not in shapes for v in op.operands):
         return xt.reshape(value, shape=shape)
-    made: dict[Value, Value] = {}
-    for v in op.operands:
-        if v in made:
-            continue
-        if xt.shape_of(v) == xt.shape_of(value):
-            made[v] = reshaped(v, shape, shared)
-        elif all(d == 1 for d in xt.shape_of(v)) and math.prod(shape) != 1:
-            made[v] = xt.reshape(v, shape=()) if xt.shape_of(v) else v
-        elif xt.shape_of(v) == (*xt.shape_of(value)[:-1], 1) and xt.shape_of(value)[-1] == shape[-1]:
-            made[v] = xt.reshape(v, shape=(*shape[:-1], 1))
-        elif _is_columns(xt.shape_of(v), xt.shape_of(value), shape[-1]):
-            made[v] = xt.reshape(v, shape=shape[-1:])
-        else:
-            return xt.reshape(value, shape=shape)
+    made = {v: reshaped(v, to, shared) if xt.shape_of(v) == xt.shape_of(value)
+            else v if xt.shape_of(v) == to else xt.reshape(v, shape=to) for v, to in shapes.items()}
     return rebuilt(op, [made[v] for v in op.operands])
+
+
+def is_cut_where_it_lies(value: Value, shape: tuple[int, ...], shared: bool = False) -> bool:
+    """Whether :func:`reshaped` puts nothing into memory: all that computes `value` is made in the other shape, of what
+    lies there."""
+    op = producer(value)
+    if op is None or not is_pointwise(op) or len(op.results) != 1:
+        return op is None or access_of(op) != "movement"
+    shared = _is_shared(value, shared)
+    if shared and _reads_more(value) or any(_cut_shape(v, value, shape) is None for v in op.operands):
+        return False
+    return all(is_cut_where_it_lies(v, shape, shared) for v in op.operands if xt.shape_of(v) == xt.shape_of(value))
+
+
+def _is_shared(value: Value, shared: bool) -> bool:
+    return shared or len({u.owner.operation for u in value.uses}) > 1
+
+
+def _reads_more(value: Value) -> bool:
+    """Whether making `value` once more reads more than it has."""
+    operands = {v for v in owner_op(value).operands if xt.shape_of(v) == xt.shape_of(value)}
+    return sum(map(_read, operands)) > _width(value)
+
+
+def _cut_shape(v: Value, value: Value, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape of the operand `v` of what makes `value` where that has `shape`; None where there is none."""
+    given, own = xt.shape_of(v), xt.shape_of(value)
+    if given == own:
+        return shape
+    if all(d == 1 for d in given) and math.prod(shape) != 1:
+        return ()
+    if given == (*own[:-1], 1) and own[-1] == shape[-1]:
+        return (*shape[:-1], 1)
+    return shape[-1:] if _is_columns(given, own, shape[-1]) else None
 
 
 def _width(value: Value) -> int:

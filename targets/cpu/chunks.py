@@ -10,13 +10,14 @@ from xcc.passes.shared.packing import ROWS_PART
 from xcc.symbolic import Dim
 
 PIECES = 4             # chunks of rows for each core, at least
+PACKED_PIECES = 2      # the same where each packs all columns: fewer copies
 OPEN_TILES = 4         # tiles of rows of a chunk where the number of rows is not known,
 OPEN_WORK = 200_000    # and multiplications of a chunk
 
 
 def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_dims: list[int], op: Op, left: int,
                        cores: int, read: int = 1, part: int = ROWS_PART, least: int = 1,
-                       open_tiles: int = OPEN_TILES) -> tuple[list[int], bool]:
+                       open_tiles: int = OPEN_TILES, pieces: int = PIECES) -> tuple[list[int], bool]:
     """Chunks for threads, and whether they go by rows.
 
     By rows where there are more rows than columns: what one kernel writes is in the cache of the core that reads it in
@@ -30,6 +31,7 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
     read: how many tiles' multiplications take as long as reading a panel of weights.
     least: tiles of rows of a chunk, where there are as many.
     open_tiles: the same, where the number of rows is not known.
+    pieces: chunks of rows for each core, at least.
     """
     depth = volume(size for size, r in zip(op.loops, op.reduction, strict=True) if r)
     block = [1] * len(dims)
@@ -44,7 +46,7 @@ def contraction_chunks(dims: tuple[Dim, ...], vector: list[int], last: int, m_di
     rows = volume(dims[d] for d in m_dims)
     by_rows = rows >= estimate(dims[last])
     budget = rows if left <= part else max(1, part // max(1, -(-left // max(1, rows))))
-    wanted = cores * PIECES
+    wanted = cores * pieces
     tiles, steps = {}, {}
     for d in sorted(m_dims):
         inner = volume(dims[e] for e in m_dims if e > d)

@@ -18,6 +18,7 @@ from xcc.targets.cpu.chunks import PIECES
 
 FAR = 4e-9          # seconds until a line that lies beyond the L2 cache is there, many being on their way
 COPY = 2e-9         # seconds to copy such a line, most of them along products
+READ_AGAIN = 2      # one part of so many of the L2 cache keeps what all chunks of rows read, beside these and sums
 WAYS = 8            # of a set of an L2 cache, at least
 MOST_SHARES = 16    # of a panel that is copied along the tiles of the one before
 OPEN_PACKED = 16    # tiles of rows of a chunk that packs the columns, where the number of rows is not known
@@ -31,18 +32,19 @@ def packed_steps(kernel: Kernel, dims: tuple[Dim, ...], vector: list[int], m_dim
     found = right_columns(kernel)
     if found is None or not m_dims:
         return 0
-    tiles = prod(-(-estimate(dims[d]) // vector[d]) for d in m_dims)
+    tiles, near = prod(-(-estimate(dims[d]) // vector[d]) for d in m_dims), chip.l2_bytes
     if not all(isinstance(dims[d], int) for d in m_dims):
         tiles = OPEN_PACKED
     elif estimate(dims[-1]) <= prod(estimate(dims[d]) for d in m_dims):       # chunks of rows
-        tiles = max(1, tiles // (PIECES * chip.cores))
-    if not _pays(found, chip, vector[-1], prod(vector[d] for d in m_dims), tiles):
+        tiles, near = max(1, tiles // (PIECES * chip.cores)), chip.l2_bytes // READ_AGAIN
+    if not _pays(found, chip, vector[-1], prod(vector[d] for d in m_dims), tiles, near):
         return 0
     return _depth(kernel, found, chip, vector[-1])
 
 
-def _pays(found: Columns, chip: Chip, columns: int, rows: int, tiles: int) -> bool:
-    """Whether panels of `columns` of the right operand are packed, which `tiles` tiles of so many `rows` multiply.
+def _pays(found: Columns, chip: Chip, columns: int, rows: int, tiles: int, near: int) -> bool:
+    """Whether panels of `columns` of the right operand are packed, which `tiles` tiles of so many `rows` multiply, at
+    least. near: bytes of the operand that stay in the L2 cache.
 
     What is read far from the core comes slower than a small tile multiplies it; a copy is read from far but once.
     Columns that are to be turned are packed anyway, and those of a number of steps that is not known: whether they
@@ -53,13 +55,13 @@ def _pays(found: Columns, chip: Chip, columns: int, rows: int, tiles: int) -> bo
     size = element_bytes(found.t.element)
     lanes = LINE_BYTES // size
     multiplied = rows * lanes * 2 / dict(chip.flops).get("f32", 1e11)
-    return tiles > 1 and _is_far(found, chip, columns * size) and tiles * (FAR - multiplied) > COPY
+    return tiles > 1 and _is_far(found, chip, columns * size, near) and tiles * (FAR - multiplied) > COPY
 
 
-def _is_far(found: Columns, chip: Chip, wide: int) -> bool:
+def _is_far(found: Columns, chip: Chip, wide: int, near: int) -> bool:
     """Whether a panel, `wide` bytes of each step, is read from beyond the L2 cache as it lies.
 
-    So is one of an operand that is larger than that cache, by each chunk of rows and with no neighbours that a
+    So is one of an operand of more than `near` bytes, by each chunk of rows and with no neighbours that a
     processor asks for ahead; and one that does not stay there, as many of its lines share a set where steps lie some
     power of two apart.
     """
@@ -69,7 +71,7 @@ def _is_far(found: Columns, chip: Chip, wide: int) -> bool:
     assert isinstance(steps, int)
     if not isinstance(apart, int):
         return steps > panel_steps(chip, wide)
-    if steps * apart > chip.l2_bytes:
+    if steps * apart > near:
         return True
     way = chip.l2_bytes // WAYS
     places = max(1, way // max(LINE_BYTES, gcd(way, apart), wide))

@@ -30,7 +30,7 @@ from xcc.passes.shared.packing import ROWS_PART
 from xcc.passes.xt.products.panels import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
-from xcc.targets.cpu.chunks import OPEN_TILES, contraction_chunks
+from xcc.targets.cpu.chunks import OPEN_TILES, PACKED_PIECES, PIECES, contraction_chunks
 from xcc.targets.cpu.large_products import (
     OUTGROWN,
     STAGED_PART,
@@ -147,7 +147,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores,
                                         MATRIX_READ if matrix is not None else 1,
                                         *((chip.l2_bytes // STAGED_PART, STAGED_TILES) if staged else (ROWS_PART, 1)),
-                                        OPEN_PACKED if packed else OPEN_TILES)
+                                        *((OPEN_PACKED, PACKED_PIECES) if packed else (OPEN_TILES, PIECES)))
     chunks = (*outer, *sorted(m_dims), last) if by_rows else ()
     parts = 0
     if staged and outgrown >= OUTGROWN:

@@ -54,6 +54,14 @@ def test_rows_of_few_vectors(kind: str, dtype: str, row: int) -> None:
     check(lambda v: xt.reduce(v, kind=kind, axes=[2], keepdims=False), x, dynamic=row in (7, 13), tolerance=4)
 
 
+@pytest.mark.parametrize("kind, dtype, shape, axes", [
+    ("sum", "f32", (100_003,), [0]), ("max", "f16", (3, 35_000), [0, 1]), ("sum", "bf16", (5, 4_097, 30), [0, 1])])
+def test_few_long_sums(kind: str, dtype: str, shape: tuple[int, ...], axes: list[int]) -> None:
+    """Of everything and of few columns, in parts for the cores; of what is computed on the way."""
+    x, y = filled(shape, numpy_dtype(dtype)), filled(shape[-1:], numpy_dtype(dtype))
+    check(lambda v, w: xt.reduce(xt.mul(v, w), kind=kind, axes=axes, keepdims=False), x, y, tolerance=4)
+
+
 @given(st.data())
 @examples(4)
 def test_arg_reduce(data: Any) -> None:

@@ -1,4 +1,5 @@
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline=cut-reductions | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=znver4,cores=2 --pass-pipeline="cut-reductions{where-it-lies=true}" | filecheck %s --check-prefix=CPU
 
 // All of it, with what is computed on the way; narrow floats are summed in f32.
 // CHECK-LABEL: @everything
@@ -8,6 +9,8 @@
 // CHECK: %[[P:.*]] = "xt.reduce"(%[[W]]) {axes = [2], keepdims = false, kind = "sum"} {{.*}} -> tensor<1x256x1xf32>
 // CHECK: %[[Y:.*]] = "xt.reduce"(%[[P]]) {axes = [1], keepdims = false, kind = "sum"} {{.*}} -> tensor<1x1xf32>
 // CHECK: "xt.convert"
+// CPU-LABEL: @everything
+// CPU: "xt.reshape"(%{{.*}}) {{.*}} -> tensor<1x8x131072x1xf16>
 func.func @everything(%x: tensor<1024x1024xf16>, %s: tensor<f16>) -> tensor<f16> {
   %m = "xt.mul"(%x, %s) : (tensor<1024x1024xf16>, tensor<f16>) -> tensor<1024x1024xf16>
   %y = "xt.reduce"(%m) {axes = [0, 1], keepdims = false, kind = "sum"} : (tensor<1024x1024xf16>) -> tensor<f16>
@@ -23,6 +26,10 @@ func.func @everything(%x: tensor<1024x1024xf16>, %s: tensor<f16>) -> tensor<f16>
 // CHECK: "xt.reduce"
 // CHECK: "xt.maximum"
 // CHECK: "xt.reshape"(%{{.*}}) {{.*}} -> tensor<1x16xf32>
+// CPU-LABEL: @columns
+// CPU-COUNT-1: xt.reduce
+// CPU-NOT: xt.reduce
+// CPU: return
 func.func @columns(%x: tensor<65537x16xf32>) -> tensor<1x16xf32> {
   %y = "xt.reduce"(%x) {axes = [0], keepdims = true, kind = "max"} : (tensor<65537x16xf32>) -> tensor<1x16xf32>
   return %y : tensor<1x16xf32>
@@ -32,6 +39,10 @@ func.func @columns(%x: tensor<65537x16xf32>) -> tensor<1x16xf32> {
 // CHECK-LABEL: @enough
 // CHECK-COUNT-2: xt.reduce
 // CHECK-NOT: xt.reduce
+// CPU-LABEL: @enough
+// CPU-COUNT-2: xt.reduce
+// CPU-NOT: xt.reduce
+// CPU: return
 func.func @enough(%x: tensor<256x262144xf32>, %y: tensor<4x8192xf32>) -> (tensor<256xf32>, tensor<4xf32>) {
   %a = "xt.reduce"(%x) {axes = [1], keepdims = false, kind = "sum"} : (tensor<256x262144xf32>) -> tensor<256xf32>
   %b = "xt.reduce"(%y) {axes = [1], keepdims = false, kind = "sum"} : (tensor<4x8192xf32>) -> tensor<4xf32>
@@ -60,4 +71,21 @@ func.func @channels(%x: tensor<32x56x56x256xf16>, %m: tensor<1x1x1x256xf32>, %c:
   %y = "xt.reduce"(%p) {axes = [0, 1, 2], keepdims = false, kind = "sum"} : (tensor<32x56x56x256xf32>) -> tensor<256xf32>
   %o = "xt.add"(%d, %e) : (tensor<32x56x56x256xf32>, tensor<32x56x56x256xf32>) -> tensor<32x56x56x256xf32>
   return %y, %o : tensor<256xf32>, tensor<32x56x56x256xf32>
+}
+
+// A part of a matrix, and numbers of rows, would be put into memory to be cut, and shared products of two matrices stay
+// there.
+// CPU-LABEL: @on_the_way
+// CPU-COUNT-3: xt.reduce
+// CPU-NOT: xt.reduce
+// CPU: return
+func.func @on_the_way(%x: tensor<1024x1200xf32>, %y: tensor<1024x1024xf32>, %z: tensor<1024x1xf32>) -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<1024x1024xf32>) {
+  %s = "xt.slice"(%x) {starts = [0, 0], limits = [1024, 1024], strides = [1, 1]} : (tensor<1024x1200xf32>) -> tensor<1024x1024xf32>
+  %e = "xt.exp"(%s) : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %a = "xt.reduce"(%e) {axes = [0, 1], keepdims = false, kind = "sum"} : (tensor<1024x1024xf32>) -> tensor<f32>
+  %r = "xt.mul"(%y, %z) : (tensor<1024x1024xf32>, tensor<1024x1xf32>) -> tensor<1024x1024xf32>
+  %b = "xt.reduce"(%r) {axes = [0, 1], keepdims = false, kind = "sum"} : (tensor<1024x1024xf32>) -> tensor<f32>
+  %p = "xt.mul"(%y, %s) : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %c = "xt.reduce"(%p) {axes = [0, 1], keepdims = false, kind = "sum"} : (tensor<1024x1024xf32>) -> tensor<f32>
+  return %a, %b, %c, %p : tensor<f32>, tensor<f32>, tensor<f32>, tensor<1024x1024xf32>
 }
