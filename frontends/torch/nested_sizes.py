@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, ClassVar, cast
+from typing import ClassVar, ParamSpec, TypeVar, cast
 
 import sympy
 import torch
@@ -25,7 +25,12 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree
 from torch.utils._sympy.functions import CleanDiv, FloorDiv, Max, Min, Mod, PythonMod
 
+from xcc.frontends.torch.fx_facts import hint_of
+
 __all__ = ["Patience", "uncached"]
+
+_Given = ParamSpec("_Given")
+_Entry = TypeVar("_Entry")
 
 _PATIENCE = 16_000
 """Operations in what may have been asked of nested sizes before one is settled: some 10 s of processor time."""
@@ -36,18 +41,18 @@ _LARGE = 40
 _PARTS = (CleanDiv, FloorDiv, Max, Min, Mod, PythonMod)
 
 
-def uncached(make_entry: Callable[..., Any]) -> Callable[..., Any]:
-    """``FakeTensorMode._make_cache_entry`` that keeps no result of such sizes."""
+def uncached(make_entry: Callable[_Given, _Entry]) -> Callable[_Given, _Entry]:
+    """``FakeTensorMode._make_cache_entry`` that keeps no result of such sizes; the result is its last argument."""
 
-    def entry(mode: Any, state: Any, key: Any, func: Any, args: Any, kwargs: Any, output: Any) -> Any:
-        if sizes.backed_size_oblivious and any(map(_has_parts, _pytree.tree_leaves(output))):
+    def entry(*args: _Given.args, **kwargs: _Given.kwargs) -> _Entry:
+        if sizes.backed_size_oblivious and any(map(_has_parts, _pytree.tree_leaves(args[-1]))):
             raise _BypassDispatchCache("sizes of parts of sizes")
-        return make_entry(mode, state, key, func, args, kwargs, output)
+        return make_entry(*args, **kwargs)
 
     return entry
 
 
-def _has_parts(value: Any) -> bool:
+def _has_parts(value: object) -> bool:
     return isinstance(value, torch.Tensor) and any(isinstance(n, torch.SymInt) and n.node.expr.has(*_PARTS)
                                                    for n in (*value.shape, *value.stride()))
 
@@ -59,7 +64,7 @@ class Patience:
     _current: ClassVar[Patience | None] = None
 
     def __init__(self) -> None:
-        self._env: Any = None       # a weak reference
+        self._env: weakref.ref[ShapeEnv] | None = None
         self._spent = 0
 
     @contextmanager
@@ -105,15 +110,15 @@ class Patience:
 def _largest(env: ShapeEnv, expr: sympy.Basic) -> torch.SymInt | None:
     """The size of the inputs that the most of the nested parts of `expr` are made of."""
     nested = _nested(expr)
-    found = {s for part in nested for s in part.free_symbols if _hint(env, s) > 1} - set(_insisted(env))
+    made = {s for part in nested for s in part.free_symbols if env.var_to_sources.get(s)} - set(_insisted(env))
+    found = {s: size for s in sorted(made, key=str) if (hint_of(size := _of_symbol(env, s)) or 0) > 1}
     if not found:
         return None
-    chosen = max(sorted(found, key=str), key=lambda s: sum(_operations(p) for p in nested if s in p.free_symbols))
-    return cast(torch.SymInt, env.create_symintnode(chosen, hint=int(_hint(env, chosen))))
+    return found[max(found, key=lambda s: sum(_operations(p) for p in nested if s in p.free_symbols))]
 
 
-def _hint(env: ShapeEnv, symbol: sympy.Symbol) -> Any:
-    return env.backed_var_to_val.get(symbol, sympy.S.Zero) if env.var_to_sources.get(symbol) else sympy.S.Zero
+def _of_symbol(env: ShapeEnv, symbol: sympy.Symbol) -> torch.SymInt:
+    return cast(torch.SymInt, env.create_symintnode(symbol, hint=None))
 
 
 def _insisted(env: ShapeEnv) -> Iterator[sympy.Symbol]:
