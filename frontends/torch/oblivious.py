@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from functools import cache, lru_cache
+from functools import cache
 from types import BuiltinFunctionType, FrameType
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.tensor import SymNodeVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
-from torch._subclasses import fake_impls
+from torch._subclasses import FakeTensorMode, fake_impls
 from torch.fx.experimental import _config as sizes
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
@@ -33,11 +33,12 @@ from xcc.frontends.torch.fake_ops import TRACED, declare_fake_ops
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.layout_of_nothing import lay_out_nothing
-from xcc.frontends.torch.size_answers import is_size, learned, of_all, of_elements
+from xcc.frontends.torch.nested_sizes import Patience, uncached
+from xcc.frontends.torch.size_answers import is_of_ones, is_size, learned, of_all, of_elements
 from xcc.frontends.torch.size_order import within_range
 from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules
 
-__all__ = ["compile_all_sizes", "guarded", "is_of_ones"]
+__all__ = ["compile_all_sizes", "guarded"]
 
 
 def compile_all_sizes(model: Callable[..., Any], backend: Callable[..., Any], options: Mapping[str, Any]) -> Any:
@@ -57,12 +58,12 @@ class _Tracing:
 
     def __init__(self, callback: Any) -> None:
         self.__dict__ |= vars(callback)     # the backend, which belongs to the key of what is compiled
-        self._callback = callback
+        self._callback, self._patience = callback, Patience()
 
     def __call__(self, frame: FrameType, *args: Any, **kwargs: Any) -> Any:
         recurrent = torch._dynamo.config.patch(allow_rnn=True)      # Dynamo leaves these layers to Python else
         alike = sizes.patch(backed_size_oblivious=True, use_duck_shape=False)       # type: ignore[attr-defined]
-        with recurrent, whole_layers(), nullcontext() if _is_given_nested(frame) else alike:
+        with recurrent, whole_layers(), self._patience.watching(), nullcontext() if _is_given_nested(frame) else alike:
             return self._callback(frame, *args, **kwargs)
 
 
@@ -81,6 +82,7 @@ def _without_guards_of_torch() -> None:
             setattr(_prims_common, name, _guarding_strides(getattr(_prims_common, name)))
     lay_out_nothing()
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
+    FakeTensorMode._make_cache_entry = uncached(FakeTensorMode._make_cache_entry)   # type: ignore[method-assign]
     merge_branches_of_nothing()
     shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
     shapes.make_symbol = _not_negative(shapes.make_symbol)
@@ -280,21 +282,3 @@ def _is_of_ones(env: ShapeEnv, node: SymNode) -> bool:
     expr = node.expr
     return isinstance(expr, sympy.core.relational.Relational) and isinstance(node.hint, bool) \
         and is_of_ones(expr if node.hint else expr.negated) and all(is_size(env, s) for s in expr.free_symbols)
-
-
-@lru_cache(1 << 12)
-def is_of_ones(guard: Any) -> bool:
-    """Whether the relation compares a product of sizes with a number, holds where all are 2 or more, and not for 1.
-
-        Ne(1024*s, 1024), 2 <= s, Ne(s*t - 1, 0)     but not     Ne(s, 4), s <= 8, Ne(s, t), Ne(s, 0)
-    """
-    if not isinstance(guard, sympy.core.relational.Relational) or not (guard.lhs.is_number or guard.rhs.is_number):
-        return False
-    number, term = (guard.lhs - guard.rhs).as_coeff_Add()
-    factor, product = term.as_coeff_Mul()
-    powers = product.as_powers_dict()
-    if not all(base.is_Symbol and p.is_Integer and p > 0 for base, p in powers.items()):
-        return False
-    smallest = 2 ** sum(powers.values())
-    holds = [bool(guard.func(factor * n + number, 0)) for n in (1, smallest, smallest << 62)]
-    return holds == [False, True, True]

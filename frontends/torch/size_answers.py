@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -17,9 +18,10 @@ from torch.utils._sympy.functions import FloorDiv, Max, Min
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
+from xcc.frontends.torch.nested_sizes import Patience
 from xcc.frontends.torch.size_order import decided
 
-__all__ = ["UNSIMPLIFIED", "is_size", "learned", "of_all", "of_elements"]
+__all__ = ["UNSIMPLIFIED", "is_of_ones", "is_size", "learned", "of_all", "of_elements"]
 
 UNSIMPLIFIED = (FloorDiv, Max, Min)
 """What torch leaves as it is where it has found that it is 1."""
@@ -46,7 +48,10 @@ class _Kept:
 
 def of_elements(env: ShapeEnv, node: SymNode) -> Any:
     """What holds of all tensors that have elements; None where their sizes decide."""
-    return _OF_ELEMENTS(env, node.expr) if isinstance(node.hint, bool) else None
+    if not isinstance(node.hint, bool):
+        return None
+    Patience.settle(env, node)
+    return _OF_ELEMENTS(env, node.expr)
 
 
 def of_all(env: ShapeEnv, condition: sympy.Basic) -> bool | None:
@@ -68,7 +73,26 @@ def is_size(env: ShapeEnv, symbol: sympy.Symbol) -> bool:
                for s in env.var_to_sources.get(symbol, ()))
 
 
+@lru_cache(1 << 12)
+def is_of_ones(guard: Any) -> bool:
+    """Whether the relation compares a product of sizes with a number, holds where all are 2 or more, and not for 1.
+
+        Ne(1024*s, 1024), 2 <= s, Ne(s*t - 1, 0)     but not     Ne(s, 4), s <= 8, Ne(s, t), Ne(s, 0)
+    """
+    if not isinstance(guard, sympy.core.relational.Relational) or not (guard.lhs.is_number or guard.rhs.is_number):
+        return False
+    number, term = (guard.lhs - guard.rhs).as_coeff_Add()
+    factor, product = term.as_coeff_Mul()
+    powers = product.as_powers_dict()
+    if not all(base.is_Symbol and p.is_Integer and p > 0 for base, p in powers.items()):
+        return False
+    smallest = 2 ** sum(powers.values())
+    holds = [bool(guard.func(factor * n + number, 0)) for n in (1, smallest, smallest << 62)]
+    return holds == [False, True, True]
+
+
 def _of_elements(env: ShapeEnv, expr: sympy.Basic) -> Any:
+    Patience.spend(env, expr)
     ranges = {s: env.var_to_range[s] for s in sorted(expr.free_symbols, key=str) if s in env.var_to_range}
     least = {s: r & _SOME if is_size(env, s) and r.upper >= 1 else r for s, r in ranges.items()}
     known = env._maybe_evaluate_static(expr, var_to_range=tuple(least.items()))

@@ -17,7 +17,7 @@ from torch._higher_order_ops.while_loop import while_loop
 import xcc.torch
 from xcc.frontends.torch.backend import backend
 from xcc.frontends.torch.call import BoxedCall, _Result
-from xcc.frontends.torch.oblivious import is_of_ones
+from xcc.frontends.torch.size_answers import is_of_ones
 
 pytestmark = pytest.mark.usefixtures("fresh_torch")
 
