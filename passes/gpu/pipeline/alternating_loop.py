@@ -15,7 +15,7 @@ steps, to which the other comes without waiting.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
@@ -53,7 +53,7 @@ class AlternatingLoop(PipelinedLoop):
         super().end(counters)
         self.k.shared.barrier()     # else one could come to the next loop's ahead of that
 
-    def begin_step(self, iv: Value, counters: list[Value], copy: Callable[[Any], None] | None) -> list[Value]:
+    def begin_step(self, iv: Value, counters: list[Value], copy: Callable[[Value | None], None] | None) -> list[Value]:
         k, tiles, odd = self.k, self.tiles, counters[-1]
         freed, advanced = tiles.turn(counters[:1], waits=False)
         self._wait(FULL, odd)

@@ -146,7 +146,7 @@ class LaterTiles:
         _end_group()
 
     @staticmethod
-    def copy_nothing(_: Value) -> None:
+    def copy_nothing(_: Value | None) -> None:
         """In a step that has nothing to copy."""
         _end_group()
 

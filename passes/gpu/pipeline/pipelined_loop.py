@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, arith_d, ir, scf_d
 from xcc.diagnostics import UserError
@@ -101,7 +101,7 @@ class PipelinedLoop:
         self.finish(values[:-1])
         rounds.slot = values[-1]
 
-    def _copies_behind(self, first: Value, n: int, last: int) -> Callable[[Any], None] | None:
+    def _copies_behind(self, first: Value, n: int, last: int) -> Callable[[Value | None], None] | None:
         """What starts the copies during the n-th of the `last` steps behind the loop, which begin at `first`; None
         where the step to copy is behind the end."""
         if not self.tiles.direct or n >= last - self.tiles.ahead:
@@ -166,7 +166,7 @@ class PipelinedLoop:
             raise UserError(f"{self.op.location}: reads behind the loop cannot be loaded in its last steps: {wrong}")
         return loads
 
-    def body(self, iv: Value, carried: list[Value], copy: Callable[[Any], None] | None = None) -> list[Value]:
+    def body(self, iv: Value, carried: list[Value], copy: Callable[[Value | None], None] | None = None) -> list[Value]:
         """The code of one step; what it yields. copy: starts the copies of what a slot gets that is free now."""
         k, tiles = self.k, self.tiles
         n = len(self.init)
@@ -193,7 +193,7 @@ class PipelinedLoop:
         self.end_step(advanced)
         return [*made, *advanced]
 
-    def begin_step(self, iv: Value, counters: list[Value], copy: Callable[[Any], None] | None) -> list[Value]:
+    def begin_step(self, iv: Value, counters: list[Value], copy: Callable[[Value | None], None] | None) -> list[Value]:
         """All has been read in the step before, and is there for this one; the counters of the next step."""
         freed, advanced = self.tiles.turn(counters)
         self.k.shared.barrier()
