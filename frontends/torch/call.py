@@ -14,7 +14,11 @@ from xcc.frontends.torch.tensor_call import REMEMBERED, Sizes, picked, tensor_ca
 from xcc.runtime.signature import check_equal
 from xcc.symbolic import Dim
 
-__all__ = ["BoxedCall", "results_of", "sizes_of"]
+__all__ = ["BoxedCall", "Places", "key_of", "results_of", "sizes_of", "symbols_of"]
+
+Places = list[tuple[str, int, int]]
+"""Where a graph's symbols are read: (symbol, argument, dim), dim -1 for an argument that is the number."""
+
 
 class BoxedCall:
     """What AOTAutograd calls with a list of tensors and ints, which it empties; returns a list."""
@@ -55,8 +59,7 @@ class BoxedCall:
         with self._turn.lock:
             if self._draws:
                 arguments.append(self._call.seed())
-            key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes]
-                        ) if self._sizes else ()
+            key = key_of(self._sizes, arguments) if self._sizes else ()
             repeat = self._repeats.get(key)
             made = None if repeat is None else repeat(arguments)
             if made is None:
@@ -99,7 +102,7 @@ class BoxedCall:
         if len(self._solved) >= REMEMBERED:
             self._solved.clear()
             self._repeats.clear()
-        symbols = {name: value for (name, _, _), value in zip(self._sizes, key, strict=True)}
+        symbols = symbols_of(self._sizes, key)
         check_equal(self._program, symbols)
         self._solved[key] = symbols
         return symbols
@@ -125,8 +128,18 @@ def _is_number(spec: Any) -> bool:
     return isinstance(spec, SizeSpec) or isinstance(spec, TensorSpec) and spec.scalar
 
 
-def sizes_of(graph: TorchGraph) -> list[tuple[str, int, int]]:
-    """Where each symbol is read: (symbol, argument, dim), dim -1 for an argument that is the number."""
+def key_of(places: Places, arguments: Sequence[torch.Tensor]) -> Sizes:
+    """The values at `places` of a call's arguments, tensors and numbers."""
+    return tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in places])
+
+
+def symbols_of(places: Places, key: Sizes) -> dict[str, int]:
+    """The values of the symbols at `places`."""
+    return {name: value for (name, _, _), value in zip(places, key, strict=True)}
+
+
+def sizes_of(graph: TorchGraph) -> Places:
+    """Where each symbol is read."""
     found: dict[str, tuple[int, int]] = {}
     given = _given(graph)
     for n, i in enumerate([i for i in graph.inputs if i.name in given]):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch._ops import OpOverload
 
-from xcc.frontends.torch.call import sizes_of
+from xcc.frontends.torch.call import key_of, sizes_of, symbols_of
 from xcc.frontends.torch.frozen import Compiled
 from xcc.frontends.torch.graph import TorchGraph
 from xcc.frontends.torch.tensor_call import REMEMBERED, Sizes
@@ -35,7 +35,7 @@ class SizedCalls:
         self._boxed_call = True     # see BoxedCall
 
     def __call__(self, arguments: list[torch.Tensor]) -> list[torch.Tensor]:
-        key = tuple([int(arguments[n]) if axis < 0 else arguments[n].size(axis) for _, n, axis in self._sizes])
+        key = key_of(self._sizes, arguments)
         call = self._calls.get(key)
         if call is None:
             if len(self._calls) >= REMEMBERED:
@@ -44,7 +44,7 @@ class SizedCalls:
         return call(arguments)
 
     def _of(self, key: Sizes) -> Compiled:
-        symbols = self._named(key)
+        symbols = symbols_of(self._sizes, key)
         if len(self._whole) < self._most and 0 not in key:
             self._whole.append(key)
             made = self._make(symbols)
@@ -53,7 +53,7 @@ class SizedCalls:
         for known, call in self._alike:
             if known.items() <= symbols.items():
                 return call
-        others = [*map(self._named, self._whole), *(known for known, _ in self._alike)]
+        others = [*(symbols_of(self._sizes, k) for k in self._whole), *(known for known, _ in self._alike)]
         known = dict(set(symbols.items()).intersection(*(o.items() for o in others)))
         made = self._make(known) if 0 < len(known) < len(symbols) else None
         if made is None:
@@ -61,9 +61,6 @@ class SizedCalls:
         call = self._otherwise if made is None else made
         self._alike.append((known, call))
         return call
-
-    def _named(self, key: Sizes) -> dict[str, int]:
-        return {name: value for (name, _, _), value in zip(self._sizes, key, strict=True)}
 
 
 def gains_by_sizes(module: torch.fx.GraphModule) -> bool:
