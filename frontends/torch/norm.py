@@ -124,6 +124,9 @@ def batch_norm(cx: Context) -> tuple[Value | None, ...]:
     n = count(x, axes, element(variance))
     unbiased = xt.mul(variance, xt.div(n, xt.sub(n, scalar(1, n))))
     first = 1 + len(saved)
+    if len(cx.node.results) == first:
+        cx.fail("it writes its running statistics in place, which the graph does not say: give a functional graph, as "
+                "torch.compile and torch.export do (torch.func.functionalize keeps this op)")
     return out, *saved, _running(cx, first, "running_mean", center), _running(cx, first + 1, "running_var", unbiased)
 
 

@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch_programs import check, check_traced, evaluated, exported, gradients
 
+from xcc.diagnostics import UserError
+
 aten: Any = torch.ops.aten
 
 
@@ -64,6 +66,12 @@ def test_batch_norm(form: str) -> None:
         return aten._native_batch_norm_legit_no_training(x, None, bias, m, v, 0.1, 1e-5)
 
     check_traced(f, x, mean, variance, sizes="fake")
+
+
+def test_statistics_written_in_place_are_no_functional_graph() -> None:
+    x, mean, variance = torch.randn(4, 3, 5), torch.zeros(3), torch.ones(3)
+    with pytest.raises(UserError, match="native_batch_norm.*running statistics in place"):
+        check_traced(lambda x, m, v: aten.native_batch_norm(x, None, None, m, v, True, 0.1, 1e-5), x, mean, variance)
 
 
 def test_running_statistics_are_updates() -> None:
