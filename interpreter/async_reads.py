@@ -9,12 +9,12 @@ import numpy as np
 
 from xcc.interpreter.memory import Buffer
 
-__all__ = ["AsyncReads"]
+__all__ = ["AsyncReads", "Reads"]
 
 Array = np.ndarray[Any, Any]
 
 
-@dataclass
+@dataclass(eq=False)
 class Reads:
     """Bytes of shared memory (flags) that the instructions of one group read; -1: of the group that is open."""
 
@@ -55,13 +55,13 @@ class AsyncReads:
         """All threads know of the waits so far."""
         self.reads = [r for r in self.reads if not r.waited]
 
-    def waited(self) -> set[int]:
-        """Reads that were waited for, by number."""
-        return {id(r) for r in self.reads if r.waited}
+    def waited(self) -> set[Reads]:
+        """Reads that were waited for."""
+        return {r for r in self.reads if r.waited}
 
-    def known(self, done: set[int]) -> None:
+    def known(self, done: set[Reads]) -> None:
         """Of the reads `done` somebody knows who is to write there."""
-        self.reads = [r for r in self.reads if id(r) not in done]
+        self.reads = [r for r in self.reads if r not in done]
 
     def overlap(self, buffer: Buffer, byte: Array, size: int) -> bool:
         """Whether some of the `size` bytes from each of `byte` may still be read."""

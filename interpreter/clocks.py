@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from xcc.interpreter.async_reads import Reads
+
 __all__ = ["PART", "Clocks"]
 
 Array = np.ndarray[Any, Any]
@@ -24,7 +26,7 @@ class _Barrier:
 
     threads: int = 0
     seen: Array | int = 0
-    done: set[int] = field(default_factory=set)
+    done: set[Reads] = field(default_factory=set)
 
 
 class Clocks:
@@ -41,7 +43,7 @@ class Clocks:
         now = self.own.max(axis=1)[some] + 1
         self.own[some], self.seen[some] = now[:, None], now[:, None, None]
 
-    def come(self, group: int, number: int, part: int, threads: int, done: set[int]) -> None:
+    def come(self, group: int, number: int, part: int, threads: int, done: set[Reads]) -> None:
         """`threads` of a part come to the barrier `number` and do not wait there."""
         self.own[group, part] += 1
         barrier = self._named.setdefault((group, number), _Barrier())
@@ -51,7 +53,7 @@ class Clocks:
         barrier.seen = np.maximum(barrier.seen, seen)
         barrier.done |= done
 
-    def wait(self, group: int, number: int, parts: Array, threads: int) -> tuple[int, set[int]]:
+    def wait(self, group: int, number: int, parts: Array, threads: int) -> tuple[int, set[Reads]]:
         """`threads` of `parts` wait at the barrier: how many were there in all, and the reads that are known by that
         to have been waited for."""
         for part in parts:

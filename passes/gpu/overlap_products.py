@@ -18,10 +18,12 @@ from __future__ import annotations
 from xcc._mlir import Module
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
-from xcc.passes.gpu.layout.tile_ops import set_int
+from xcc.passes.gpu.layout.tile_ops import int_attribute, set_int
 from xcc.passes.gpu.pipeline.loads_ahead import IN_FLIGHT, STAGES, staged_tiles
 from xcc.passes.gpu.pipeline.staging_rules import add_on, take_turns
 from xcc.targets.base import Chip
+
+TURNS = 3       # stages of a loop in which warpgroups take turns, at least
 
 
 @register_pass
@@ -35,5 +37,8 @@ class OverlapProducts(Pass):
         for k in tile_kernels(module, ctx.chip):
             for loop in k.ops("scf.for"):
                 tiles = [t for _, t in staged_tiles(k, loop)] if STAGES in loop.attributes else []
-                if tiles and (add_on(k, loop, tiles) or take_turns(k, loop, tiles)):
+                if tiles and add_on(k, loop, tiles):
                     set_int(loop, IN_FLIGHT, 1)
+                elif tiles and take_turns(k, loop, tiles):
+                    set_int(loop, IN_FLIGHT, 1)
+                    set_int(loop, STAGES, max(int_attribute(loop, STAGES), TURNS))

@@ -57,8 +57,7 @@ def _plan(k: TileKernel, loop: Operation, first: int, limit: int) -> int:
     spare, stages = int_attribute(loop, IN_FLIGHT), int_attribute(loop, STAGES)
     while staged:
         room = first, alignment, limit - room_inside(k, block, dict(staged))
-        running = next((n for n in range(spare, -1, -1)
-                        if _place(staged, range(max(stages, 2 + n), 1 + n, -1), n, room)), None)
+        running = next((n for n in range(spare, -1, -1) if _place(staged, range(stages, 1 + n, -1), n, room)), None)
         if running is not None:
             if spare and not running:
                 del loop.attributes[IN_FLIGHT]

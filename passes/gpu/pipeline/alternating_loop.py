@@ -26,7 +26,7 @@ from xcc.passes.shared.values import index
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-GROUPS, WARPS = 2, 4        # warpgroups, and their warps
+WARPS = 4                   # of a warpgroup
 FULL, FREE = 1, 5           # the first barriers: for two warpgroups, in even and odd steps
 
 
@@ -35,17 +35,16 @@ class AlternatingLoop(PipelinedLoop):
 
     def __init__(self, k: KernelBuilder, op: Operation, plan: LoadsAhead) -> None:
         super().__init__(k, op, plan)
-        self.first, self.last = products(op)
-        self.slot: Value = index(0)         # that this step reads
-        self.odd: Value = index(0)          # 1 in odd steps
+        self.last = products(op)[-1]
         self.later: Callable[[], None] | None = None    # what is emitted behind the last product of a step
 
     def begin(self) -> list[Value]:
         super().begin()
         self.tiles.wait(self.tiles.ahead - 1)
-        self._arrive(FULL, self.odd)
-        self._arrive(FREE, self.odd)
-        return [index(0), index(0)]
+        first = index(0)
+        self._arrive(FULL, first)
+        self._arrive(FREE, first)
+        return [first, first]
 
     def end(self, counters: list[Value]) -> None:
         for first in (FULL, FREE):      # nobody waited there for what came behind the last step
