@@ -4,13 +4,15 @@
     : 33554432 -> scalar                              -> %y = xt.reduce(%p) {axes = [1]}
 
 Of everything, of long rows, and of long columns side by side. What is computed of %x on the way is computed of the
-parts, so that it stays in the first kernel. Narrow floats are summed in f32 through both.
+parts, so that it stays in the first kernel. What no number of parts divides is reduced apart, by the last kernel.
+Narrow floats are summed in f32 through both.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from xcc._mlir import Module, Operation, Value, owner_op
 from xcc.dialects import xt
@@ -22,7 +24,21 @@ from xcc.symbolic import Dim
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 ELEMENTS, PART = 3 << 15, 4096
 BESIDE = 64         # columns of a block: as many of all types, so that sums of several may share a loop
+ALIGNED = 16        # elements that the parts of rows of any size are multiples of, for whole vectors
 BLOCKS = 3          # of a core
+
+
+class Rows(NamedTuple):
+    """Some of the n rows of a value, `lead` times as many in all: from `start` to `end`."""
+
+    lead: int
+    n: int
+    start: int
+    end: int
+
+    def of(self, value: Value, tail: int) -> Value:
+        value = _in_shape(value, (self.lead, self.n, tail), None)
+        return xt.slice(value, starts=(0, self.start, 0), limits=(self.lead, self.end, tail), strides=(1, 1, 1))
 
 
 @register_pass
@@ -30,7 +46,7 @@ class CutReductions(Pass):
     """Cuts the reduced dims, where they lie together, of reductions whose results keep few cores at work.
 
     elements: how many elements a block must have to be worth a second kernel; part: how many it keeps at least.
-    where_it_lies: only what is cut without a copy, evenly and of what lies in memory.
+    where_it_lies: only what is cut without a copy, of what lies in memory.
     """
 
     elements: int = ELEMENTS
@@ -47,18 +63,17 @@ class CutReductions(Pass):
         if columns is None or parts == 1:
             return None
         lead, n, tail = columns
-        rest = n % parts
-        if self.where_it_lies and (rest or not is_cut_where_it_lies(x, (lead, parts, n // parts, tail))):
+        size = n // parts
+        size -= size % ALIGNED if n % parts and tail == 1 else 0
+        rest = n - parts * size
+        if self.where_it_lies and not is_cut_where_it_lies(x, (lead, parts, size, tail)):
             return None
-        whole = reshaped(x, (lead, n, tail)) if rest else x
-        main = xt.slice(whole, starts=(0, 0, 0), limits=(lead, n - rest, tail), strides=(1, 1, 1)) if rest else x
-        cut = _wide(reshaped(main, (lead, parts, n // parts, tail)), a.kind)
+        cut = _wide(reshaped(x, (lead, parts, size, tail), Rows(lead, n, 0, n - rest) if rest else None), a.kind)
         p = xt.reduce(cut, kind=a.kind, axes=(2,), keepdims=False)
         y = xt.reduce(p, kind=a.kind, axes=(1,), keepdims=False)
         if rest:
-            left = xt.slice(whole, starts=(0, n - rest, 0), limits=(lead, n, tail), strides=(1, 1, 1))
-            left = xt.reduce(_wide(left, a.kind), kind=a.kind, axes=(1,), keepdims=False)
-            y = getattr(xt, COMBINE[a.kind])(y, left)
+            left = _wide(reshaped(x, (lead, rest, tail), Rows(lead, n, n - rest, n)), a.kind)
+            y = getattr(xt, COMBINE[a.kind])(y, xt.reduce(left, kind=a.kind, axes=(1,), keepdims=False))
         y = xt.reshape(y, shape=xt.shape_of(op.results[0]))
         return xt.convert(y, dtype=kind.dtype) if xt.TensorType.of(y).dtype != kind.dtype else y
 
@@ -91,21 +106,27 @@ def _wide(value: Value, kind: str) -> Value:
     return xt.convert(value, dtype="f32") if narrow else value
 
 
-def reshaped(value: Value, shape: tuple[int, ...], shared: bool = False) -> Value:
-    """`value` in another shape of as many columns, its last dim: what makes it element by element works in that shape.
+def reshaped(value: Value, shape: tuple[int, ...], rows: Rows | None = None, shared: bool = False) -> Value:
+    """`value`, or some `rows` of it, in another shape of as many columns, its last dim: what makes it element by
+    element works in that shape.
 
     shared: others need it as well, in the shape that it has. So it is made twice where that reads no more than it has.
     """
     op = producer(value)
     if op is None or not is_pointwise(op) or len(op.results) != 1:
-        return xt.reshape(value, shape=shape)
+        return _in_shape(value, shape, rows)
     shared = _is_shared(value, shared)
     shapes = {v: to for v in op.operands if (to := _cut_shape(v, value, shape)) is not None}
     if shared and _reads_more(value) or any(v not in shapes for v in op.operands):
-        return xt.reshape(value, shape=shape)
-    made = {v: reshaped(v, to, shared) if xt.shape_of(v) == xt.shape_of(value)
-            else v if xt.shape_of(v) == to else xt.reshape(v, shape=to) for v, to in shapes.items()}
+        return _in_shape(value, shape, rows)
+    made = {v: reshaped(v, to, rows, shared) if xt.shape_of(v) == xt.shape_of(value)
+            else _in_shape(v, to, rows if len(to) == len(shape) else None) for v, to in shapes.items()}
     return rebuilt(op, [made[v] for v in op.operands])
+
+
+def _in_shape(value: Value, shape: tuple[int, ...], rows: Rows | None) -> Value:
+    value = value if rows is None else rows.of(value, shape[-1])
+    return value if xt.shape_of(value) == shape else xt.reshape(value, shape=shape)
 
 
 def is_cut_where_it_lies(value: Value, shape: tuple[int, ...], shared: bool = False) -> bool:

@@ -21,8 +21,8 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import apply_rules, is_pointwise, name_of, producer, rebuilt, users_of
+from xcc.passes.xt.graph.split_dims import split_dims
 from xcc.passes.xt.xt_simplify import RULES as SIMPLER
-from xcc.passes.xt.xt_simplify import split_dims
 from xcc.symbolic import Dim
 
 PRODUCTS = ("dot_general", "convolution")

@@ -16,6 +16,7 @@ from xcc.dialects.xt.types import TensorType, is_float
 from xcc.dim_expr import Expr
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import apply_rules, name_of, producer, same_type
+from xcc.passes.xt.graph.split_dims import split_dims
 from xcc.passes.xt.products.clip_windows import clipped
 from xcc.symbolic import Dim
 
@@ -124,28 +125,6 @@ def reshape_of_transposed_reshape(op: Operation) -> Value | None:
     shape = attrs_of(op).shape
     return xt.transpose(xt.reshape(turned.operands[0], shape=[shape[k] for k in before]),
                         perm=[before.index(k) for k in range(len(shape))])
-
-
-def split_dims(old: tuple[int | Expr, ...], new: tuple[int | Expr, ...]) -> list[list[int]] | None:
-    """For each old dim the new dims that it is split into, in order; None when dims were merged. One of 1 may have
-    none."""
-    parts: list[list[int]] = []
-    at = 0
-    for d, size in enumerate(old):
-        mine: list[int] = []
-        if size == 1 and (at == len(new) or new[at] != 1):
-            parts.append(mine)
-            continue
-        while at < len(new) and (not mine or symbolic.product(new[k] for k in mine) != size):
-            mine.append(at)
-            at += 1
-        if symbolic.product(new[k] for k in mine) != size:
-            return None
-        while d == len(old) - 1 and at < len(new) and new[at] == 1:
-            mine.append(at)
-            at += 1
-        parts.append(mine)
-    return parts if at == len(new) else None
 
 
 @rule("broadcast")

@@ -63,6 +63,23 @@ def test_few_long_sums(kind: str, dtype: str, shape: tuple[int, ...], axes: list
 
 
 @given(st.data())
+@examples(6)
+def test_split_slices(data: Any) -> None:
+    """A kernel reads the part of a value that it works on, in another shape, where it lies."""
+    dtype, stride = data.draw(st.sampled_from([F32, np.dtype(np.int8), BF16])), data.draw(st.integers(1, 2))
+    split = [data.draw(st.integers(1, 9)), data.draw(st.integers(1, 70))]
+    rows, start, behind = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 9)), data.draw(st.integers(0, 9))
+    axes = data.draw(st.sampled_from([[1], [2], [0, 2]]))
+    end = start + stride * (split[0] * split[1] - 1) + 1
+    x = filled((rows, end + behind), dtype)
+
+    def part(v: Any) -> Any:
+        return xt.reshape(xt.slice(v, starts=[0, start], limits=[rows, end], strides=[1, stride]), shape=[rows, *split])
+    check(lambda v: xt.reduce(part(v), kind="sum", axes=axes), x, tolerance=4)
+    check(lambda v: xt.add(part(v), part(v)), x)
+
+
+@given(st.data())
 @examples(4)
 def test_arg_reduce(data: Any) -> None:
     x = data.draw(arrays(shapes((1, 3), SIZES.filter(bool)), [F32, np.dtype(np.int8), np.dtype(np.uint64), BF16]))

@@ -73,6 +73,15 @@ def test_gradients_of_norms_of_transposed_rows():
         check(scaled, *(filled((37, 6, 24), "float32", n) for n in range(2)), filled((6, 37, 1), "float32", 2))
 
 
+@pytest.mark.parametrize(("chip", "dtype"), [("sm_90a", "float32"), ("gfx942", "float16"), ("gfx1100", "float32")])
+def test_losses_of_sizes_that_no_parts_divide(chip, dtype):
+    """All parts but the last are read as vectors, where they lie."""
+    with on_chip(chip):
+        check(lambda x, y: xt.reduce(xt.mul(xt.sub(x, y), x), kind="sum", axes=(0, 1)),
+              *(filled((101, 1013), dtype, n, -0.3, 0.3) for n in range(2)), tolerance=8)
+        check(lambda x: xt.reduce(x, kind="max", axes=(0,)), filled((20011, 7), dtype))
+
+
 def test_gradients_of_few_embeddings():
     """Sums of many rows for each of three places, one of which none names."""
     places = (filled((96, 1), "int64") % 2) * 2

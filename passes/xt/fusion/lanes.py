@@ -5,6 +5,7 @@ from __future__ import annotations
 from xcc.dialects import xt
 from xcc.passes.xt.fusion.fusion_group import is_pointwise
 from xcc.passes.xt.graph.op_graph import Node
+from xcc.passes.xt.graph.split_dims import split_dims
 from xcc.symbolic import Dim
 
 UNIFORM, SCATTERED = -1, -2
@@ -36,6 +37,9 @@ def lanes_of(n: Node, k: int, d: int) -> int:
         return e if e >= 0 and shape[e] != 1 else UNIFORM
     if n.name == "transpose":
         return int(xt.attrs_of(n.op).perm[d])
+    if n.name == "reshape":
+        parts = split_dims(shape, n.shape) or []
+        return next((e for e, mine in enumerate(parts) if mine and d == mine[-1]), SCATTERED)
     if n.name in ("gather", "gather_nd", "gather_elements"):
         return _picked(n, k, d)
     if n.name in ("grid_sample", "resize"):

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from xcc import symbolic
 from xcc._mlir import Block, Operation, Value, ir
 from xcc.dialects import xt
-from xcc.passes.xt.graph.rewrite import name_of
+from xcc.passes.xt.graph.rewrite import name_of, producer
+from xcc.passes.xt.graph.split_dims import split_dims
 from xcc.symbolic import Dim
 
 IN_PLACE = "xt.in_place"
@@ -23,8 +24,9 @@ NOMINAL_DIM = 128
 class Node:
     """One op of the block.
 
-    kind: its `access`, where a reshape that only adds or drops unit dims is "unit_view" and any other is "view";
-    "source" for constants, dims and weights; "host" for what stays in the block.
+    kind: its `access`, where a reshape that only adds or drops unit dims is "unit_view", one that splits dims of a
+    slice "movement", as the slice is (kernels read both where they lie), and any other "view"; "source" for constants,
+    dims and weights; "host" for what stays in the block.
     producers: for each operand the node that makes it, or None for a value from outside the block.
     sources: the weights and constants that a result of pointwise ops and moves is made of, and of nothing else; None
         where it is made of more than these, or of very many.
@@ -179,7 +181,7 @@ def _kind(op: Operation) -> str:
         return "host"
     access = "opaque" if IN_PLACE in op.attributes else getattr(xt.op_class(op), "access", "opaque")
     if access == "view" or name_of(op) == "bitcast" and xt.shape_of(op.operands[0]) != xt.shape_of(op.results[0]):
-        return "unit_view" if is_unit_reshape(op) else "view"
+        return "unit_view" if is_unit_reshape(op) else "movement" if _splits_slice(op) else "view"
     return {"scalar": "source", "control": "host"}.get(access, access)
 
 
@@ -193,6 +195,12 @@ def is_inline(n: Node) -> bool:
 def is_unit_reshape(op: Operation) -> bool:
     """Whether a reshape only adds or drops dims of size 1."""
     return dims_without_ones(xt.shape_of(op.operands[0])) == dims_without_ones(xt.shape_of(op.results[0]))
+
+
+def _splits_slice(op: Operation) -> bool:
+    parts = split_dims(xt.shape_of(op.operands[0]), xt.shape_of(op.results[0]))
+    return parts is not None and producer(op.operands[0], "slice") is not None \
+        and symbolic.is_static(xt.shape_of(op.results[0])[d] for p in parts for d in p[1:])
 
 
 def dims_without_ones(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:

@@ -253,3 +253,20 @@ func.func @gradients_are_turned_apart(%x: tensor<1x2x8x16xf16>, %s: tensor<1x2x8
   %2 = "xt.transpose"(%0#1) {perm = [0, 1, 3, 2]} : (tensor<1x2x8x16xf16>) -> tensor<1x2x16x8xf16>
   return %1, %2 : tensor<1x8x2x16xf16>, tensor<1x2x16x8xf16>
 }
+
+// -----
+
+// A reduction reads the parts of a slice where they lie; a product reads them as a kernel of their own stores them.
+// CHECK-LABEL: func.func @split_slice(
+// CHECK: "xtv.dispatch"(%{{.*}}) {kernel = @reduce_0{{.*}}(tensor<1000xf32>) -> tensor<9xf32>
+// CHECK: %[[P:.*]] = "xtv.dispatch"(%{{.*}}) {kernel = @reshape_0{{.*}}(tensor<1000xf32>) -> tensor<9x111xf32>
+// CHECK: "xtv.dispatch"(%[[P]], %{{.*}}) {kernel = @dot_general_0
+func.func @split_slice(%x: tensor<1000xf32>, %v: tensor<1000xf32>, %w: tensor<111x64xf32>) -> (tensor<9xf32>, tensor<9x64xf32>) {
+  %s = "xt.slice"(%x) {limits = [1000], starts = [1], strides = [1]} : (tensor<1000xf32>) -> tensor<999xf32>
+  %r = "xt.reshape"(%s) {shape = [9, 111]} : (tensor<999xf32>) -> tensor<9x111xf32>
+  %y = "xt.reduce"(%r) {axes = [1], keepdims = false, kind = "sum"} : (tensor<9x111xf32>) -> tensor<9xf32>
+  %t = "xt.slice"(%v) {limits = [999], starts = [0], strides = [1]} : (tensor<1000xf32>) -> tensor<999xf32>
+  %p = "xt.reshape"(%t) {shape = [9, 111]} : (tensor<999xf32>) -> tensor<9x111xf32>
+  %z = "xt.dot_general"(%p, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<9x111xf32>, tensor<111x64xf32>) -> tensor<9x64xf32>
+  return %y, %z : tensor<9xf32>, tensor<9x64xf32>
+}
