@@ -82,6 +82,14 @@ def test_losses_of_sizes_that_no_parts_divide(chip, dtype):
         check(lambda x: xt.reduce(x, kind="max", axes=(0,)), filled((20011, 7), dtype))
 
 
+@pytest.mark.parametrize("chip", ["sm_80", "gfx942"])
+def test_odd_rows_far_from_the_first(chip):
+    """Of more than a million elements: none is read as a vector that no multiple of its bytes leads to."""
+    with on_chip(chip):
+        check(lambda x: xt.reduce(xt.slice(x, starts=(4096, 0), limits=(4099, 521), strides=(1, 1)), kind="sum",
+                                  axes=(0,)), filled((4099, 521), "float32"))
+
+
 def test_gradients_of_few_embeddings():
     """Sums of many rows for each of three places, one of which none names."""
     places = (filled((96, 1), "int64") % 2) * 2

@@ -24,7 +24,7 @@ def divisor(value: Value) -> int:
     if op is None:
         return _induction_divisor(value)
     if op.name == "arith.muli":
-        return min(divisor(op.operands[0]) * divisor(op.operands[1]), MAX_DIVISOR)
+        return capped(divisor(op.operands[0]) * divisor(op.operands[1]))
     if op.name in ("arith.addi", "arith.subi", "arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui",
                    "arith.remsi", "arith.remui"):
         return math.gcd(divisor(op.operands[0]), divisor(op.operands[1]))
@@ -33,6 +33,11 @@ def divisor(value: Value) -> int:
     if op.name in ("arith.index_cast", "arith.extsi", "arith.extui"):
         return divisor(op.operands[0])
     return 1
+
+
+def capped(n: int) -> int:
+    """A divisor of `n` that is at most `MAX_DIVISOR`."""
+    return n if n <= MAX_DIVISOR else math.gcd(n, MAX_DIVISOR)
 
 
 def _induction_divisor(value: Value) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from xcc._mlir import Operation, Value, ir, maker
-from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
+from xcc.passes.gpu.index.index_values import MAX_DIVISOR, capped, divisor
 from xcc.passes.gpu.layout.tile_ops import element_bytes, splat
 from xcc.passes.shared.patterns import int_constant
 
@@ -71,7 +71,7 @@ def step_along(value: Value, width: int) -> tuple[int, int] | None:
         factor = splat(op.operands[1] if a else op.operands[0])
         if (a or b) and factor is None:
             return None
-        return (a or b) * (factor or 0), min(p * q, MAX_DIVISOR)
+        return (a or b) * (factor or 0), capped(p * q)
     if any(x[0] for x in known):
         return None
     if op.name in ("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"):
@@ -153,7 +153,7 @@ def elements_divisor(value: Value) -> int:
     if op.name in ("vector.shape_cast", "vector.broadcast"):
         return elements_divisor(op.operands[0])
     if op.name == "arith.muli":
-        return min(elements_divisor(op.operands[0]) * elements_divisor(op.operands[1]), MAX_DIVISOR)
+        return capped(elements_divisor(op.operands[0]) * elements_divisor(op.operands[1]))
     if op.name in ("arith.addi", "arith.subi", "arith.minsi", "arith.maxsi"):
         return math.gcd(elements_divisor(op.operands[0]), elements_divisor(op.operands[1]))
     if op.name == "arith.select":

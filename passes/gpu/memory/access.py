@@ -6,7 +6,7 @@ import math
 
 from xcc import symbolic
 from xcc._mlir import Operation, Value, ir
-from xcc.passes.gpu.index.index_values import MAX_DIVISOR, divisor
+from xcc.passes.gpu.index.index_values import divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
@@ -59,7 +59,7 @@ class Access:
             stride = stride * (self.sizes[d] if self.sizes[d] >= 0 else _known_multiple(self.memref, d))
             index = divisor(self.indices[d - 1])
             walked = d - 1 in self.dims
-            known = math.gcd(known, stride if walked else min(stride * index, MAX_DIVISOR))
+            known = math.gcd(known, stride if walked else stride * index)
         return known & -known
 
     @property
@@ -119,7 +119,7 @@ def _known_multiple(memref: Value, dim: int) -> int:
         return 1
     text = list(ir.ArrayAttr(given[number]))[dim]
     size = symbolic.parse(text.value) if isinstance(text, ir.StringAttr) else 1
-    return 1 if isinstance(size, int) else min(math.gcd(*(c for _, c in size.terms)), MAX_DIVISOR)
+    return 1 if isinstance(size, int) else math.gcd(*(c for _, c in size.terms))
 
 
 def neighbours_in_registers(layout: Layout, access: Access) -> Layout:
