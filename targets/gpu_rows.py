@@ -114,9 +114,13 @@ def _largest_access(op: Op) -> tuple[Dim, ...]:
 def _contiguous_loop(op: Op) -> int | None:
     """The loop that walks the largest input's last dim by ones."""
     access = _largest_access(op)
-    if not access or not isinstance(access[-1], symbolic.Expr):
-        return None
-    names = [m[0][0] for m, c in access[-1].terms if len(m) == 1 and c == 1 and len(m[0]) == 1]
+    return _by_ones(access[-1]) if access else None
+
+
+def _by_ones(place: Dim) -> int | None:
+    """The loop that walks the coordinate `place` by ones: i1 of i0*512 + i1."""
+    terms = place.terms if isinstance(place, symbolic.Expr) else ()
+    names = [m[0][0] for m, c in terms if len(m) == 1 and c == 1 and len(m[0]) == 1]
     return int(names[0][1:]) if len(names) == 1 and names[0].startswith("i") else None
 
 
@@ -160,7 +164,7 @@ def _column_lanes(place: Domain, op: Op, tile: int, neighbours: int) -> tuple[in
     access = _access_in_memory(op)
     loops = [p for p, r in enumerate(op.reduction) if r]
     walked = [p for p in loops if op.loops[p] != 1]
-    bare = [p for p in (bare_loop(e) for e in access) if p in walked]
+    bare = [p for p in map(_by_ones, access) if p in walked]
     inner = bare_loop(access[-1]) if access else None
     if not bare or inner is None or inner in loops or not reduced_to_main(place, [op]):
         return row_lanes(op)
@@ -176,7 +180,7 @@ def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:
     loops = [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
     if len(loops) < 2 or max(lanes) < 2:
         return ()
-    return tuple(p for p in (bare_loop(e) for e in _access_in_memory(op)) if p in loops)
+    return tuple(p for p in map(_by_ones, _access_in_memory(op)) if p in loops)
 
 
 def _access_in_memory(op: Op) -> Access:
