@@ -64,7 +64,9 @@ class SizedCalls:
 
 
 def gains_by_sizes(module: torch.fx.GraphModule) -> bool:
-    """Whether an op of the graph reads several elements for one: a product, a sum, a sort. Others take as long with
-    sizes that are not known."""
-    return any(isinstance(n.target, OpOverload) and not n.target.is_view and torch.Tag.pointwise not in n.target.tags
-               for n in module.graph.nodes if n.op == "call_function")
+    """Whether an op of the graph reads several elements for one, a product, a sum, a sort, or repeats some: a row for
+    all rows. Others, whose tensors have one shape, take as long with sizes that are not known."""
+    ops = [n for n in module.graph.nodes if n.op == "call_function" and isinstance(n.target, OpOverload)]
+    shapes = {tuple(map(str, v.shape)) for n in (*ops, *module.graph.find_nodes(op="placeholder"))
+              if isinstance(v := n.meta.get("val"), torch.Tensor) and v.ndim}
+    return len(shapes) > 1 or any(not n.target.is_view and torch.Tag.pointwise not in n.target.tags for n in ops)
