@@ -24,7 +24,9 @@ AGAIN_RATE = 0.7        # of the memory's bandwidth, with which these sums are w
 SUM_BYTES = 4   # of a sum
 SURE = 1.2      # times less that parts of a sum must take by estimate
 LONG = 1024     # terms of a sum
-FEW = 32        # rows or columns: with fewer, memory is what a product waits for
+BESIDE = 4      # workgroups of a core that add up tiles by FMAs, and hide each other's latencies
+FEW = 32        # rows or columns: with fewer, memory is what a product waits for, unless it leaves so many cores
+IDLE = 0.9      # without work
 SHORT = 8       # operations behind a product that lanes which are off may compute, too
 
 
@@ -77,15 +79,16 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         return found
 
     best = tile(k, batch)
-    if not streams or min(m, n) < FEW or k < LONG:
+    idle = 1 - -(-m // best.m) * -(-n // best.n) / chip.cores
+    if not streams or k < LONG or min(m, n) < FEW and not simt and idle < IDLE:
         return best
-    limit = best.seconds / SURE
-    for workers in sorted({chip.cores // tiles for tiles in range(1, chip.cores // 2 + 1)}):
+    limit, most = best.seconds / SURE, chip.cores * (BESIDE if simt else 1)
+    for workers in sorted({most // tiles for tiles in range(1, most // 2 + 1)}):
         t = tile(-(-k // workers), workers)
         tiles = -(-m // t.m) * -(-n // t.n)
         summed = tiles * t.m * t.n * workers * 2 * SUM_BYTES
         seconds = t.seconds + AGAIN_SECONDS + summed / (AGAIN_RATE * chip.bandwidth)
-        if tiles * workers <= chip.cores and workers * t.k <= k and seconds < limit:
+        if tiles * workers <= most and workers * t.k <= k and seconds < limit:
             best, limit = replace(t, workers=workers, seconds=seconds), seconds
     return best
 

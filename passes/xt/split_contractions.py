@@ -64,7 +64,8 @@ class SplitContractions(Pass):
         while most * tiles <= (cores // 2 if few else filled) and terms >= 2 * most * (
                 LONG if 2 * most > MOST else SHORTEST if most * tiles <= cores else ENOUGH):
             most *= 2
-        return max(p for p in range(1, most + 1) if divided % p == 0 and divided // p % NEIGHBOURS == 0 or p == 1)
+        parts = max(p for p in range(1, most + 1) if divided % p == 0 and divided // p % NEIGHBOURS == 0 or p == 1)
+        return parts if 2 * parts >= most or batch > 1 else 1       # else stream-K, whose parts need not be equal
 
     def _convolution(self, op: Operation, cores: int) -> None:
         """The parts of the channels are groups, each with all outputs. The copy of a filter is made at compile time."""

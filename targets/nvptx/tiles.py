@@ -79,8 +79,8 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
     rows = next((r for r in chip.streamed_rows if m <= r and not simt), 0)
     if rows:
-        return min(_streaming(rows, size, chip),
-                   key=lambda t: (streamed_seconds(t, n, k, batch, size, chip), t.n * t.k * t.stages))
+        timed = [replace(t, seconds=streamed_seconds(t, n, k, batch, size, chip)) for t in _streaming(rows, size, chip)]
+        return min(timed, key=lambda t: (t.seconds, t.n * t.k * t.stages))
     rates = dict(chip.flops)
     rate = rates.get("f16", 1e12) * 2 / max(1, size) * 0.6
     cores = chip.cores
