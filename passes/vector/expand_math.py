@@ -4,7 +4,8 @@
 
 A gelu around an erf or a tanh is one polynomial (passes/vector/math/gelu.py). Where the chip has an instruction for
 x * 2**n with results that may be subnormal, vectors keep ``xcc.scale`` for unroll-vectors to write it.
-f16 and bf16 are computed in f32, f64 has polynomials of its own. Integer division gets a divisor that cannot trap.
+f16 and bf16 are computed in f32, f64 has polynomials of its own. Integer division gets a divisor that cannot trap, and that
+of vectors of 32 bits and of places, by what is not constant, is one of floats on chips with AVX-512.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Module, Operation, Type, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import SCALE, Lanes, element, has_instruction
 from xcc.passes.shared.patterns import splat_of
@@ -36,6 +37,7 @@ def _functions(*modules: ModuleType) -> dict[str, Callable[..., Lanes]]:
 _FUNCTIONS = _functions(elementary, trigonometry)
 _DOUBLE = _functions(double, double_trigonometry)
 _SCALED = (elementary.exp, elementary.exp2)
+_EXACT = 53         # bits of whole numbers that f64 holds
 _DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
 _ROUNDED = ("math.sqrt", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc", "math.fma")
 _EXPANDED = {*_FUNCTIONS, *_DIVISIONS, *_ROUNDED}
@@ -69,6 +71,8 @@ def _expand(o: Operation, scales: bool) -> None:
     operands = [Lanes(v) for v in o.operands]
     if o.name in _DIVISIONS:
         _guard_division(o, *operands)
+        if scales and splat_of(o.operands[1]) is None and _bits(elem) <= _EXACT:
+            _divide_floats(o)
         return
     narrow = isinstance(elem, ir.FloatType) and elem.width < 32
     if not narrow and o.name in _ROUNDED:
@@ -108,3 +112,27 @@ def _guard_division(o: Operation, a: Lanes, b: Lanes) -> None:
         lowest = -(1 << (element(a.type).width - 1))
         bad = bad | (a.compare("eq", lowest) & b.compare("eq", -1))
     o.operands[1] = bad.select(1, b).v
+
+
+def _bits(elem: Type) -> int:
+    """Of the largest integers of this type; places in memory are below 2**53."""
+    return _EXACT if isinstance(elem, ir.IndexType) else int(elem.width)
+
+
+def _divide_floats(o: Operation) -> None:
+    """A quotient or a remainder of integer lanes by a quotient in floats that hold them, of which vectors have one.
+
+    a/b of whole numbers is at least 1/b short of the next whole number, rounding moves it by less: it is cut to the same.
+    """
+    elem, signed = element(o.results[0].type), "s" if o.name.endswith("si") else "u"
+    a, b = (Lanes(v) for v in o.operands)
+    is_index = isinstance(elem, ir.IndexType)
+    if is_index:
+        a, b = (x.cast("index_cast", ir.IntegerType.get_signless(64)) for x in (a, b))
+        signed = "s"
+    whole, wide = a.element, ir.F32Type.get() if _bits(elem) <= 16 else ir.F64Type.get()
+    x, y = (v.cast(f"{signed}itofp", wide) for v in (a, b))
+    q = (x / y).unary("math.trunc")
+    r = (q if "div" in o.name else (-q).fma(y, x)).cast(f"fpto{signed}i", whole)
+    o.results[0].replace_all_uses_with((r.cast("index_cast", elem) if is_index else r).v)
+    o.erase()
