@@ -12,8 +12,8 @@ MAY_ALIAS = "xcc.may_alias"
 PART = "xcc.part"
 """Of a function: it is a part of a kernel whose parts share a launch (``split-beside``, ``join-grids``)."""
 PIECES = "xcc.pieces"
-"""Of an arith.select between elements of several tensors: each is read inside of it where it is chosen, so that bounds need
-not be known for tiles that are one's to go without clamps."""
+"""Of an arith.select between elements of several tensors: each is read inside of it where it is chosen, so that
+tiles that are one's need no clamps, where bounds are not known either."""
 RESIDENT = "xcc.resident"
 """Of a GPU's kernel: the warps of a core's that its registers are to suffice for."""
 REVERSE = "xcc.reverse"

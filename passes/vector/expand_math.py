@@ -4,8 +4,8 @@
 
 A gelu around an erf or a tanh is one polynomial (passes/vector/math/gelu.py). Where the chip has an instruction for
 x * 2**n with results that may be subnormal, vectors keep ``xcc.scale`` for unroll-vectors to write it.
-f16 and bf16 are computed in f32, f64 has polynomials of its own. Integer division gets a divisor that cannot trap, and that
-of vectors of 32 bits and of places, by what is not constant, is one of floats on chips with AVX-512.
+f16 and bf16 are computed in f32, f64 has polynomials of its own. Integer division gets a divisor that cannot
+trap, and is one of floats for vectors of 32 bits and of places on chips with AVX-512, but by constants.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _bits(elem: Type) -> int:
 def _divide_floats(o: Operation) -> None:
     """A quotient or a remainder of integer lanes by a quotient in floats that hold them, of which vectors have one.
 
-    a/b of whole numbers is at least 1/b short of the next whole number, rounding moves it by less: it is cut to the same.
+    a/b of whole numbers is 1/b or more short of the next whole number, and rounding moves it by less.
     """
     elem, signed = element(o.results[0].type), "s" if o.name.endswith("si") else "u"
     a, b = (Lanes(v) for v in o.operands)

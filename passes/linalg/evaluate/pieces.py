@@ -4,9 +4,10 @@
     ->
     %v = scf.if %tile_after { read of b } else { read of a }
 
-The piece is chosen once a tile, by bounds that may be symbols: nothing of the others is evaluated, and its coordinates need
-no clamps. A tile across a bound, where there may be one, is evaluated as before: every piece at clamped coordinates. A tile that has all of a dim
-in its lanes is put together of an element's tile of each: their transpose, of which a store makes whole lines.
+The piece is chosen once a tile, by bounds that may be symbols: nothing of the others is evaluated, and its coordinates
+need no clamps. A tile across a bound, where there may be one, is evaluated as before: every piece that it may lie in at
+clamped coordinates. A tile that has all of a dim in its lanes is put together of an element's tile of each: their
+transpose, of which a store makes whole lines.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ def one_piece(body: Body, select: Operation) -> V | None:
         return None
     lanes = index.coefs[0][0].size
     if not isinstance(size, int) or any(b.base is not None for b in bounds):
-        return _Branches(body, pieces, index, bounds, lanes, False).emit(len(bounds)) if PIECES in select.attributes else None
+        some = _Branches(body, pieces, index, bounds, lanes, False)
+        return some.emit(len(bounds)) if PIECES in select.attributes else None
     starts = [0, *(b.const for b in bounds), size]
     begin = gcd(index.const, 0 if index.base is None else body.b.multiple(index.base))
     if lanes == size and pieces.short(size) and begin % lanes == 0 and sorted(starts) == starts:
@@ -172,27 +174,26 @@ class _Branches:
         return self.body.nested(known).value(self.pieces.values[k])
 
     def _mixed(self) -> V:
-        """The last piece that begins at or before each lane; pieces behind the second are read by tiles in them alone."""
-        body = self.body.nested(None)
-        b, out = body.b, body.value(self.pieces.values[0])
-        first = b.scalar(self.index)
-        ends = [*(b.scalar(i) for i in self.bounds[1:]), None]
-        for bound, v, end in zip(self.bounds, self.pieces.values[1:], ends, strict=True):
-            if len(ends) == 1:
-                out = self._from(body, bound, v, out)
-                continue
-            test = _compare(b, "sgt", b.add(first, b.int(self.lanes)), b.scalar(bound))
-            if end is not None:
-                test = b.pure("arith.andi", b.i1, [test, _compare(b, "slt", first, end)])
-            before = out
-            out = _branch(b, test, lambda: self._from(self.body.nested(None), bound, v, before), lambda: before)
+        """The last piece that begins at or before each lane. Of more than two, a tile reads those that it lies in."""
+        out = self.body.nested(None).value(self.pieces.values[0])
+        for k in range(1, len(self.pieces.values)):
+            out = self._from(k, out) if len(self.bounds) == 1 else self._reached(k, out)
         return out
 
-    def _from(self, body: Body, bound: Ix, piece: Value, before: V) -> V:
-        """`piece` in lanes from `bound` on, `before` in those ahead of it."""
-        b = body.b
-        after = b.elementwise("arith.cmpi", b.i1, [b.vector(self.index), b.vector(bound)], {"predicate": predicate("sge")})
-        return b.elementwise("arith.select", piece.type, [after, body.value(piece), before], {})
+    def _reached(self, k: int, before: V) -> V:
+        """`_from` where the tile has elements of piece `k`."""
+        b, first = self.body.b, self.body.b.scalar(self.index)
+        test = _compare(b, "sgt", b.add(first, b.int(self.lanes)), b.scalar(self.bounds[k - 1]))
+        if k < len(self.bounds):
+            test = b.pure("arith.andi", b.i1, [test, _compare(b, "slt", first, b.scalar(self.bounds[k]))])
+        return _branch(b, test, lambda: self._from(k, before), lambda: before)
+
+    def _from(self, k: int, before: V) -> V:
+        """Piece `k` in lanes from its bound on, `before` in those ahead of it."""
+        b, piece = self.body.b, self.pieces.values[k]
+        after = b.elementwise("arith.cmpi", b.i1, [b.vector(self.index), b.vector(self.bounds[k - 1])], {
+            "predicate": predicate("sge")})
+        return b.elementwise("arith.select", piece.type, [after, self.body.nested(None).value(piece), before], {})
 
 
 def _branch(b: Builder, test: Value, then: Callable[[], V], other: Callable[[], V]) -> V:
