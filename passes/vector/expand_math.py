@@ -4,21 +4,20 @@
 
 A gelu around an erf or a tanh is one polynomial (passes/vector/math/gelu.py). Where the chip has an instruction for
 x * 2**n with results that may be subnormal, vectors keep ``xcc.scale`` for unroll-vectors to write it.
-f16 and bf16 are computed in f32. f64 is left to the C library where there is one, with calls where LLVM has no such
-function, and else has polynomials of its own. Integer division gets a divisor that cannot trap.
+f16 and bf16 are computed in f32, f64 has polynomials of its own. Integer division gets a divisor that cannot
+trap, and is one of floats for vectors of 32 bits and of places on chips with AVX-512, but by constants.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from types import ModuleType
 
-from xcc._mlir import Module, Operation, ir
+from xcc._mlir import Module, Operation, Type, ir
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lanes import SCALE, Lanes, element, has_instruction
 from xcc.passes.shared.patterns import splat_of
-from xcc.passes.shared.values import op, splat_constant
+from xcc.passes.shared.values import op
 from xcc.passes.vector.math import double, double_trigonometry, elementary, trigonometry
 from xcc.passes.vector.math.gelu import fuse_gelu
 from xcc.passes.walk import ops_where
@@ -38,8 +37,7 @@ def _functions(*modules: ModuleType) -> dict[str, Callable[..., Lanes]]:
 _FUNCTIONS = _functions(elementary, trigonometry)
 _DOUBLE = _functions(double, double_trigonometry)
 _SCALED = (elementary.exp, elementary.exp2)
-_CALLED = ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cosh", "erf", "expm1", "log1p", "sinh",
-           "tan", "tanh")
+_EXACT = 53         # bits of whole numbers that f64 holds
 _DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
 _ROUNDED = ("math.sqrt", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc", "math.fma")
 _EXPANDED = {*_FUNCTIONS, *_DIVISIONS, *_ROUNDED}
@@ -47,19 +45,14 @@ _EXPANDED = {*_FUNCTIONS, *_DIVISIONS, *_ROUNDED}
 
 @register_pass
 class ExpandMath(Pass):
-    """Lowers math ops to arithmetic; scalars and vectors of any shape. `libm`: f64 functions may call the C library."""
-
-    libm: bool = False
+    """Lowers math ops to arithmetic; scalars and vectors of any shape."""
 
     def run(self, module: Module, ctx: PassContext) -> None:
         for o in ops_where(module, lambda o: o.name in _EXPANDED, outer_first=True):
             if o.name in ("math.erf", "math.tanh") and fuse_gelu(o, ctx.chip):
                 continue
             with ir.InsertionPoint(o), o.location:
-                if self.libm and _is_called(o):
-                    _call(o, module)
-                else:
-                    _expand(o, self.libm, _scales(o, ctx.chip))
+                _expand(o, _scales(o, ctx.chip))
         for o in ops_where(module, lambda o: o.name == SCALE, outer_first=True):
             if not _scales(o, ctx.chip):
                 with ir.InsertionPoint(o), o.location:
@@ -73,14 +66,16 @@ def _scales(o: Operation, chip: Chip | None) -> bool:
     return isinstance(o.results[0].type, ir.VectorType) and has_instruction(chip)
 
 
-def _expand(o: Operation, libm: bool, scales: bool) -> None:
+def _expand(o: Operation, scales: bool) -> None:
     elem = element(o.results[0].type)
     operands = [Lanes(v) for v in o.operands]
     if o.name in _DIVISIONS:
         _guard_division(o, *operands)
+        if scales and splat_of(o.operands[1]) is None and _bits(elem) <= _EXACT:
+            _divide_floats(o)
         return
     narrow = isinstance(elem, ir.FloatType) and elem.width < 32
-    if not narrow and (o.name in _ROUNDED or (libm and not isinstance(elem, ir.F32Type))):
+    if not narrow and o.name in _ROUNDED:
         return
     if narrow:
         operands = [x.cast("extf", ir.F32Type.get()) for x in operands]
@@ -93,33 +88,6 @@ def _expand(o: Operation, libm: bool, scales: bool) -> None:
     if narrow:
         y = y.cast("truncf", elem)
     o.results[0].replace_all_uses_with(y.v)
-    o.erase()
-
-
-def _is_called(o: Operation) -> bool:
-    return o.name.removeprefix("math.") in _CALLED and isinstance(element(o.results[0].type), ir.F64Type)
-
-
-def _call(o: Operation, module: Module) -> None:
-    """One call of the C function a lane."""
-    name, f64 = o.name.removeprefix("math."), ir.F64Type.get()
-    declared = {f.operation.attributes["sym_name"].value for f in module.body.operations
-                if f.operation.name == "func.func"}
-    if name not in declared:
-        arguments = ", ".join(["f64"] * len(o.operands))
-        with ir.InsertionPoint.at_block_begin(module.body):
-            ir.Operation.parse(f"func.func private @{name}({arguments}) -> f64").clone()
-    callee = ir.FlatSymbolRefAttr.get(name)
-    result = o.results[0].type
-    if not isinstance(result, ir.VectorType):
-        y = op("func.call", [f64], list(o.operands), callee=callee)
-    else:
-        y = splat_constant(result, 0.0)
-        for at in itertools.product(*map(range, ir.VectorType(result).shape)):
-            place = ir.DenseI64ArrayAttr.get(list(at))
-            lanes = [op("vector.extract", [f64], [v], static_position=place) for v in o.operands]
-            y = op("vector.insert", [result], [op("func.call", [f64], lanes, callee=callee), y], static_position=place)
-    o.results[0].replace_all_uses_with(y)
     o.erase()
 
 
@@ -144,3 +112,27 @@ def _guard_division(o: Operation, a: Lanes, b: Lanes) -> None:
         lowest = -(1 << (element(a.type).width - 1))
         bad = bad | (a.compare("eq", lowest) & b.compare("eq", -1))
     o.operands[1] = bad.select(1, b).v
+
+
+def _bits(elem: Type) -> int:
+    """Of the largest integers of this type; places in memory are below 2**53."""
+    return _EXACT if isinstance(elem, ir.IndexType) else int(elem.width)
+
+
+def _divide_floats(o: Operation) -> None:
+    """A quotient or a remainder of integer lanes by a quotient in floats that hold them, of which vectors have one.
+
+    a/b of whole numbers is 1/b or more short of the next whole number, and rounding moves it by less.
+    """
+    elem, signed = element(o.results[0].type), "s" if o.name.endswith("si") else "u"
+    a, b = (Lanes(v) for v in o.operands)
+    is_index = isinstance(elem, ir.IndexType)
+    if is_index:
+        a, b = (x.cast("index_cast", ir.IntegerType.get_signless(64)) for x in (a, b))
+        signed = "s"
+    whole, wide = a.element, ir.F32Type.get() if _bits(elem) <= 16 else ir.F64Type.get()
+    x, y = (v.cast(f"{signed}itofp", wide) for v in (a, b))
+    q = (x / y).unary("math.trunc")
+    r = (q if "div" in o.name else (-q).fma(y, x)).cast(f"fpto{signed}i", whole)
+    o.results[0].replace_all_uses_with((r.cast("index_cast", elem) if is_index else r).v)
+    o.erase()

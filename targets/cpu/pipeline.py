@@ -16,7 +16,7 @@ DECISIONS = ("peel-tails", "block-depth", "deal-rows", "pack-rows", "pack-column
 
 STAGES = """
 cpu:  row-division, share-operands, early-reductions, stream-tiles, prefetch-tiles, peel-instances, retile, amx-tiles,
-      prefetch-stores, block-loops, expand-math{libm=true}, expand-floats, narrow-gathers, unroll-vectors;
+      prefetch-stores, block-loops, expand-math, expand-floats, narrow-gathers, unroll-vectors;
 llvm: kernel-abi, lower-forall, mlir(lower-affine), mlir(canonicalize), mlir(cse), mlir(expand-strided-metadata),
       mlir(lower-affine), mlir(convert-scf-to-cf), mlir(convert-to-llvm), mlir(reconcile-unrealized-casts), masked-bits
 """

@@ -39,6 +39,7 @@ from xcc.targets.cpu.large_products import (
     depth_block,
     rows_together,
     shares_of_cache,
+    streamed_columns,
 )
 from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
 from xcc.targets.cpu.packed_columns import OPEN_PACKED, packed_steps, panel_shares
@@ -142,6 +143,11 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     order = tuple([*outer, *sorted(m_dims), last] if n_loop in left else [*outer, last, *sorted(m_dims)])
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
         return _rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel).with_cpu(strips=strips)
+    few, wide = (0, 0) if depth or packed or decoded or group is not None or n_loop in left else \
+        streamed_columns(kernel, dims, vector, chip)
+    if few:
+        return Schedule((*vector[:-1], wide), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,
+                        cpu=CpuPart(depth=few))
     if depth:
         elements = elements * depth // steps
     block, by_rows = contraction_chunks(dims, vector, last, m_dims, op, elements, chip.cores,

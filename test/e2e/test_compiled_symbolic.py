@@ -40,6 +40,12 @@ def joined(a: Any, b: Any) -> Any:
     return xt.slice(y, starts=(N, 0), limits=(N + M, 5)), xt.transpose(y)
 
 
+def side_by_side(a: Any, b: Any, c: Any) -> Any:
+    """Pieces of rows, of any length and of none, and rows that go around."""
+    y = xt.concatenate(a, xt.tanh(b), c, axis=1)
+    return y, xt.pad(y, low=(0, 9), high=(0, 8), mode="wrap"), xt.pad(y, low=(0, 5), high=(0, 4), mode="reflect")
+
+
 def pairs(a: Any) -> Any:
     """Columns of rows of three, others of them beside each other."""
     first, second, third = (xt.slice(a, starts=(0, 0, i), limits=(N, M, i + 1)) for i in range(3))
@@ -84,6 +90,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[Shape, Any]]]] = {
     "every third": (lambda a: xt.cumulative(xt.exp(xt.slice(a, starts=(0, 0), limits=(N, M), strides=(1, 3))),
                                             kind="sum", axis=1), [x(N, M)]),
     "joined": (joined, [x(N, 5), x(M, 5)]),
+    "side by side": (side_by_side, [x(7, N), x(7, M), x(7, 6)]),
     "padded": (lambda a: xt.pad(a, low=(1, 0), high=(N, 2), value=3.0), [x(N, M)]),
     "resized": (lambda a: xt.resize(a, shape=(1, 2, 2 * N, floordiv(M, 2)), mode="linear", coordinate="asymmetric"),
                 [x(1, 2, N, M)]),

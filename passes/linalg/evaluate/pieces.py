@@ -4,9 +4,10 @@
     ->
     %v = scf.if %tile_after { read of b } else { read of a }
 
-The piece is chosen once a tile: nothing of the others is evaluated, and its coordinates need no clamps. A tile across a
-bound, where there may be one, is evaluated as before: every piece at clamped coordinates. A tile that has all of a dim
-in its lanes is put together of an element's tile of each: their transpose, of which a store makes whole lines.
+The piece is chosen once a tile, by bounds that may be symbols: nothing of the others is evaluated, and its coordinates
+need no clamps. A tile across a bound, where there may be one, is evaluated as before: every piece that it may lie in at
+clamped coordinates. A tile that has all of a dim in its lanes is put together of an element's tile of each: their
+transpose, of which a store makes whole lines.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.kernel.domain import Domain
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor
+from xcc.passes.shared.attributes import PIECES
 from xcc.passes.shared.values import predicate
 
 if TYPE_CHECKING:
@@ -108,10 +110,12 @@ def one_piece(body: Body, select: Operation) -> V | None:
     if index.is_scalar:
         return _Branches(body, pieces, index, bounds, 1, True).emit(len(bounds))
     size = body.op.loops[pieces.loop]
-    if index.vec is not None or len(index.coefs) != 1 or index.coefs[0][1] != 1 or not isinstance(size, int) \
-            or any(b.axes or b.base is not None for b in bounds):
+    if index.vec is not None or len(index.coefs) != 1 or index.coefs[0][1] != 1 or any(b.axes for b in bounds):
         return None
     lanes = index.coefs[0][0].size
+    if not isinstance(size, int) or any(b.base is not None for b in bounds):
+        some = _Branches(body, pieces, index, bounds, lanes, False)
+        return some.emit(len(bounds)) if PIECES in select.attributes else None
     starts = [0, *(b.const for b in bounds), size]
     begin = gcd(index.const, 0 if index.base is None else body.b.multiple(index.base))
     if lanes == size and pieces.short(size) and begin % lanes == 0 and sorted(starts) == starts:
@@ -166,18 +170,30 @@ class _Branches:
         starts = [0, *(i.const if i.base is None and not i.axes else None for i in self.bounds),
                   size if isinstance(size, int) else None]
         low, end = starts[k:k + 2]
-        known = None if low is None or end is None else Within(self.index, low, end - 1)
+        known = InPiece(k, self.index) if low is None or end is None else Within(self.index, low, end - 1)
         return self.body.nested(known).value(self.pieces.values[k])
 
     def _mixed(self) -> V:
-        """The last piece that begins at or before each lane."""
-        body = self.body.nested(None)
-        out = body.value(self.pieces.values[0])
-        for bound, v in zip(self.bounds, self.pieces.values[1:], strict=True):
-            after = body.b.elementwise("arith.cmpi", body.b.i1, [body.b.vector(self.index), body.b.vector(bound)], {
-                "predicate": predicate("sge")})
-            out = body.b.elementwise("arith.select", v.type, [after, body.value(v), out], {})
+        """The last piece that begins at or before each lane. Of more than two, a tile reads those that it lies in."""
+        out = self.body.nested(None).value(self.pieces.values[0])
+        for k in range(1, len(self.pieces.values)):
+            out = self._from(k, out) if len(self.bounds) == 1 else self._reached(k, out)
         return out
+
+    def _reached(self, k: int, before: V) -> V:
+        """`_from` where the tile has elements of piece `k`."""
+        b, first = self.body.b, self.body.b.scalar(self.index)
+        test = _compare(b, "sgt", b.add(first, b.int(self.lanes)), b.scalar(self.bounds[k - 1]))
+        if k < len(self.bounds):
+            test = b.pure("arith.andi", b.i1, [test, _compare(b, "slt", first, b.scalar(self.bounds[k]))])
+        return _branch(b, test, lambda: self._from(k, before), lambda: before)
+
+    def _from(self, k: int, before: V) -> V:
+        """Piece `k` in lanes from its bound on, `before` in those ahead of it."""
+        b, piece = self.body.b, self.pieces.values[k]
+        after = b.elementwise("arith.cmpi", b.i1, [b.vector(self.index), b.vector(self.bounds[k - 1])], {
+            "predicate": predicate("sge")})
+        return b.elementwise("arith.select", piece.type, [after, self.body.nested(None).value(piece), before], {})
 
 
 def _branch(b: Builder, test: Value, then: Callable[[], V], other: Callable[[], V]) -> V:

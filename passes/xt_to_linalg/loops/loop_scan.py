@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from xcc import symbolic
 from xcc._mlir import Type, Value, arith_d, math_d, memref_d
 from xcc.passes.xt_to_linalg.build import scalar
@@ -15,6 +17,8 @@ from xcc.symbolic import Dim
 _I = arith_d.CmpIPredicate
 _F = arith_d.CmpFPredicate
 
+ROWS = 4            # of floats, scanned together: an addition takes as many cycles
+GROUPS = 16         # of rows, at least, for threads
 NEIGHBOURS = 256    # scanned together, in the first cache
 
 
@@ -27,7 +31,8 @@ def _log_add_exp(a: Value, b: Value, t: Type) -> Value:
 
 @converts_to_loops("cumulative")
 def cumulative(k: LoopKernel) -> None:
-    """Along the last dim a loop carries the total; along another, on a CPU, totals of neighbours lie in a buffer."""
+    """Along the last dim a loop carries the total, on a CPU those of several rows of floats, which do not wait for each
+    other; along another totals of neighbours lie in a buffer there."""
     x, out = k.inputs[0], k.outputs[0]
     axis, kind = k.op.attr("axis"), k.op.attr("kind")
     exclusive, reverse = k.op.attr("exclusive", False), k.op.attr("reverse", False)
@@ -35,22 +40,28 @@ def cumulative(k: LoopKernel) -> None:
     start = constant(acc, limits(x.dtype)[0] if kind == "logsumexp" else neutral(kind, x.dtype))
     last = k.dim(x.dims[axis] - 1)
 
-    def scanned(x: Buffer, out: Buffer, coords: list[Value], before: Value) -> Value:
-        """The total with the element at `coords`, where the result is stored."""
-        value = scalar.convert(x.load(coords), x.dtype, acc)
-        total = _log_add_exp(before, value, acc) if kind == "logsumexp" else binary(COMBINE[kind], before, value, acc)
-        out.store(scalar.convert(before if exclusive else total, acc, x.dtype), coords)
-        return total
+    def scanned(x: Buffer, out: Buffer, places: list[list[Value]], before: Sequence[Value]) -> list[Value]:
+        """The totals with the elements at `places`, where the results are stored when all are read."""
+        values = [scalar.convert(x.load(coords), x.dtype, acc) for coords in places]
+        totals = [_log_add_exp(t, v, acc) if kind == "logsumexp" else binary(COMBINE[kind], t, v, acc)
+                  for t, v in zip(before, values, strict=True)]
+        for coords, total in zip(places, before if exclusive else totals, strict=True):
+            out.store(scalar.convert(total, acc, x.dtype), coords)
+        return totals
 
     def at(i: Value) -> Value:
         return arith_d.subi(last, i) if reverse else i
 
-    if k.threads or all(d == 1 for d in x.dims[axis + 1:]):
+    if k.threads:
         def row(c: list[Value]) -> None:
-            k.fold(x.dims[axis], [start], lambda i, carried: [
-                scanned(x, out, [*c[:axis], at(i), *c[axis:len(x.dims) - 1]], carried[0])])
+            k.fold(x.dims[axis], [start], lambda i, carried: scanned(
+                x, out, [[*c[:axis], at(i), *c[axis:len(x.dims) - 1]]], carried))
 
         k.rows([d for i, d in enumerate(x.dims) if i != axis], row)
+        return
+    if all(d == 1 for d in x.dims[axis + 1:]):
+        _rows_together(k, axis, lambda x, out, rows, i, totals: scanned(
+            x, out, [[*r, at(i)] for r in rows], totals), start)
         return
     groups = [*([[*range(axis)]] if axis else []), [axis], [*range(axis + 1, len(x.dims))]]
     flat, result = x.merged(groups), out.merged(groups)
@@ -63,11 +74,27 @@ def cumulative(k: LoopKernel) -> None:
 
         def neighbour(i: Value, j: Value) -> None:
             coords = [*c[:-1], at(i), arith_d.addi(first, j)]
-            memref_d.store(scanned(flat, result, coords, memref_d.load(totals, [j])), totals, [j])
+            memref_d.store(scanned(flat, result, [coords], [memref_d.load(totals, [j])])[0], totals, [j])
 
         k.loop(flat.dims[-2], lambda i: k.loop(count, lambda j: neighbour(i, j)))
 
     k.rows([*flat.dims[:-2], symbolic.floordiv(flat.dims[-1] + NEIGHBOURS - 1, NEIGHBOURS)], block)
+
+
+def _rows_together(k: LoopKernel, axis: int, step: Callable[..., list[Value]], start: Value) -> None:
+    """A loop along `axis`, behind which all dims are 1, for some rows at a time: the last again where one misses."""
+    ahead, behind = [*range(axis)], [*range(axis, len(k.inputs[0].dims))]
+    x, out = (v.merged([*([ahead] if ahead else []), behind]) for v in (k.inputs[0], k.outputs[0]))
+    count: Dim = x.dims[0] if ahead else 1
+    most = ROWS if is_float(x.dtype) else 1
+    together = max(1, min(most, count // GROUPS)) if isinstance(count, int) else most
+
+    def group(c: list[Value]) -> None:
+        first, end = arith_d.muli(c[0], k.dim(together)), k.dim(count - 1)
+        rows = [[arith_d.minsi(arith_d.addi(first, k.dim(r)), end)] for r in range(together)] if ahead else [[]]
+        k.fold(x.dims[-1], [start] * len(rows), lambda i, totals: step(x, out, rows, i, totals))
+
+    k.rows([symbolic.floordiv(count + together - 1, together)], group)
 
 
 @converts_to_loops("max_pool_with_indices")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Type, Value, arith_d, ir, tensor_d
+from xcc._mlir import Type, Value, arith_d, ir, owner_op, tensor_d
+from xcc.passes.shared.attributes import PIECES
 from xcc.passes.xt.graph.memory_uses import constant_starts
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.builder import Builder
@@ -156,6 +157,8 @@ def convert_concatenate(b: Builder, op: Op) -> View:
                 out = value
             else:
                 out = arith_d.select(arith_d.cmpi(_I.sge, index[axis], b.dim(start)), value, out)
+        if out is not None and len(parts) > 1:
+            owner_op(out).attributes[PIECES] = ir.UnitAttr.get()
         return out
 
     return b.indexed(op.dims, op.dtype, [], body)

@@ -165,3 +165,41 @@ func.func private @long(%x: tensor<4096x11008xf32>, %w: tensor<128x11008x32xf32>
   } -> tensor<4096x4096xf32>
   return %y : tensor<4096x4096xf32>
 }
+
+// -----
+
+// Few rows read a large matrix once: blocks of few steps go along its rows. Where it is small, a tile takes all steps.
+// CHECK-LABEL: func.func private @few_rows
+// CHECK-SAME: block = array<i64: 8, 512>, cpu = {depth = 40 : i64}, order = array<i64: 1, 0>, {{.*}}vector = array<i64: 8, 32>
+func.func private @few_rows(%x: tensor<8x1000xf32>, %w: tensor<1000x8192xf32>) -> tensor<8x8192xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[8, 1000], [1000, 8192]], xt.result_dims = [[8, 8192]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8192xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8192xf32>) -> tensor<8x8192xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<8x1000xf32>, tensor<1000x8192xf32>) outs(%f : tensor<8x8192xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<8x8192xf32>
+  return %y : tensor<8x8192xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func private @few_rows_of_little
+// CHECK-NOT: depth =
+// CHECK: return
+func.func private @few_rows_of_little(%x: tensor<8x500xf32>, %w: tensor<500x500xf32>) -> tensor<8x500xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[8, 500], [500, 500]], xt.result_dims = [[8, 500]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x500xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x500xf32>) -> tensor<8x500xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<8x500xf32>, tensor<500x500xf32>) outs(%f : tensor<8x500xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<8x500xf32>
+  return %y : tensor<8x500xf32>
+}

@@ -77,3 +77,24 @@ func.func private @columns(%b: tensor<8x64x3xf32>) -> tensor<8x64x2xf32>
   %c = "xtv.concatenate"(%y, %x) {axis = 2 : i64} : (tensor<8x64x1xf32>, tensor<8x64x1xf32>) -> tensor<8x64x2xf32>
   return %c : tensor<8x64x2xf32>
 }
+
+// -----
+// Sizes that are not known: tiles that are one operand's need no clamps; one across bounds reads those that it lies in.
+// CHECK-LABEL: func.func private @unknown(
+// CHECK-SAME: %[[A:[^:]*]]: memref<?x?xf32>, %[[B:[^:]*]]: memref<?x?xf32>, %[[C:[^:]*]]: memref<?x?xf32>
+// CHECK: scf.if
+// CHECK-NEXT: arith.subi
+// CHECK-NEXT: vector.transfer_read %[[C]]
+// CHECK: scf.if
+// CHECK: vector.transfer_read %[[B]][
+// CHECK: scf.if
+// CHECK-NEXT: vector.transfer_read %[[A]][
+// CHECK: scf.if
+// CHECK: arith.select %{{.*}} : vector<32xi1>, vector<32xf32>
+// CHECK: scf.if
+// CHECK: arith.select %{{.*}} : vector<32xi1>, vector<32xf32>
+func.func private @unknown(%a: tensor<?x?xf32, ["d0", "d1"]>, %b: tensor<?x?xf32, ["d0", "d2"]>, %c: tensor<?x?xf32, ["d0", "d3"]>) -> tensor<?x?xf32, ["d0", "d4"]>
+    attributes {xt.kernel, xt.symbols = ["d0", "d1", "d2", "d3", "d4"]} {
+  %y = "xtv.concatenate"(%a, %b, %c) {axis = 1 : i64} : (tensor<?x?xf32, ["d0", "d1"]>, tensor<?x?xf32, ["d0", "d2"]>, tensor<?x?xf32, ["d0", "d3"]>) -> tensor<?x?xf32, ["d0", "d4"]>
+  return %y : tensor<?x?xf32, ["d0", "d4"]>
+}

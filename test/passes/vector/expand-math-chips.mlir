@@ -60,3 +60,20 @@ func.func @other(%x: vector<8xf32>) -> vector<8xf32> {
   %y = arith.mulf %h, %d : vector<8xf32>
   return %y : vector<8xf32>
 }
+
+// Lanes of up to 32 bits and places in memory are divided as floats, which vectors have an instruction for; not by constants.
+// CHECK-LABEL: func.func @remainder
+// WIDE: %[[Q:.*]] = arith.divf %{{.*}} : vector<8xf64>
+// WIDE: math.trunc %[[Q]]
+// WIDE-NOT: arith.remsi
+// WIDE: arith.divf %{{.*}} : vector<8xf32>
+// PLAIN-COUNT-2: arith.rem
+// CHECK: arith.remsi
+// CHECK: return
+func.func @remainder(%a: vector<8xindex>, %b: vector<8xindex>, %c: vector<8xi16>, %d: vector<8xi16>) -> (vector<8xindex>, vector<8xi16>, vector<8xindex>) {
+  %x = arith.remsi %a, %b : vector<8xindex>
+  %y = arith.remui %c, %d : vector<8xi16>
+  %seven = arith.constant dense<7> : vector<8xindex>
+  %z = arith.remsi %a, %seven : vector<8xindex>
+  return %x, %y, %z : vector<8xindex>, vector<8xi16>, vector<8xindex>
+}

@@ -1,14 +1,16 @@
 // RUN: %xcc_opt %s --pass-pipeline="xt-to-linalg" --verify-each --split-input-file | filecheck %s
 
 // CHECK-LABEL: func.func private @cumsum
-// CHECK-SAME: %[[X:.*]]: memref<?x5xf32>, %[[OUT:.*]]: memref<?x5xf32>, %[[D0:.*]]: index)
 // CHECK-SAME: xcc.loops
 func.func private @cumsum(%x: tensor<?x5xf32, ["d0", 5]>) -> tensor<?x5xf32, ["d0", 5]>
     attributes {xt.kernel, xt.symbols = ["d0"]} {
-  // CHECK: scf.forall (%[[I:.*]]) in (%[[D0]])
-  // CHECK: scf.for %[[J:.*]] = %{{.*}} iter_args
-  // CHECK: memref.load %[[X]][%[[I]], %[[J]]]
-  // CHECK: memref.store %{{.*}}, %[[OUT]][%[[I]], %[[J]]]
+  // Four rows of floats at a time: all are read before one is written.
+  // CHECK: %[[GROUPS:.*]] = arith.floordivsi
+  // CHECK: scf.forall (%[[I:.*]]) in (%[[GROUPS]])
+  // CHECK: %[[FIRST:.*]] = arith.muli %[[I]], %c4
+  // CHECK: scf.for %[[J:.*]] = %{{.*}} iter_args({{.*}}) -> (f32, f32, f32, f32)
+  // CHECK-COUNT-4: memref.load %{{.*}}[%{{.*}}, %[[J]]]
+  // CHECK-COUNT-4: memref.store %{{.*}}, %{{.*}}[%{{.*}}, %[[J]]]
   // CHECK: {xcc.parallel}
   %0 = "xt.cumulative"(%x) {kind = "sum", axis = 1, exclusive = false, reverse = false}
       : (tensor<?x5xf32, ["d0", 5]>) -> tensor<?x5xf32, ["d0", 5]>

@@ -61,6 +61,23 @@ def check(library, rows, columns):
     np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
 
 
+def few_rows(text, rows, columns):
+    """The program with the right operand as it lies, along whose rows 64 columns of a chunk go; one tile of rows."""
+    panels = -(-columns // 32)
+    return text.replace(f"tensor<{panels}x192x32xf32>", f"tensor<192x{columns}xf32>").replace(
+        f"[{panels}, 192, 32]", f"[192, {columns}]").replace("(n floordiv 32, k, n mod 32)", "(k, n)").replace(
+        "array<i64: 15, 64>, vector = array<i64: 5, 32>", f"array<i64: {rows}, 64>, vector = array<i64: {rows}, 32>")
+
+
+@pytest.mark.parametrize("rows, columns", [(2, 64), (8, 97), (3, 33)])
+def test_few_rows(rows, columns):
+    text = few_rows(product(rows, 192, columns, "depth = 24 : i64", width=64), rows, columns)
+    assert f"tensor<192x{columns}xf32>" in text and f"block = array<i64: {rows}, 64>" in text
+    x, w, out = test_tile.normal(rows, 192), test_tile.normal(192, columns), test_tile.fresh(rows, columns)
+    test_tile.call(test_tile.load(test_tile.tiled(text)), "k", x, w, out)
+    np.testing.assert_allclose(out, np.maximum(x.astype(np.float64) @ w, 0), rtol=1e-5, atol=1e-5)
+
+
 IN_PARTS = ("staged = true", "depth = 48 : i64, staged = true, shares = 2 : i64", "prefetch = 8 : i64")
 SIZES = ((60, 128), (32, 64), (47, 70), (3, 33), (75, 97))
 

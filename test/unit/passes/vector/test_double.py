@@ -1,4 +1,4 @@
-"""Functions of f64 as the arithmetic that GPUs get, compiled for this CPU, against those of numpy's long double."""
+"""Functions of f64 as lane code, compiled for this CPU, against those of numpy's long double."""
 
 from __future__ import annotations
 

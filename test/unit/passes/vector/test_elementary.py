@@ -141,27 +141,44 @@ def test_atan2(library):
     assert off[worst] <= 4, (off[worst], y[worst], x[worst], got[worst], exact[worst])
 
 
-DIVIDE = """
-func.func @divide(%x: memref<?xi32>, %y: memref<?xi32>, %out: memref<?xi32>, %d0: index)
-    attributes {xt.kernel, xt.symbols = ["d0"]} {
-  %pad = arith.constant 0 : i32
-  scf.forall (%i) = (0) to (%d0) step (4) {
-    %a = vector.transfer_read %x[%i], %pad {in_bounds = [true]} : memref<?xi32>, vector<4xi32>
-    %b = vector.transfer_read %y[%i], %pad {in_bounds = [true]} : memref<?xi32>, vector<4xi32>
-    %r = arith.divsi %a, %b : vector<4xi32>
-    vector.transfer_write %r, %out[%i] {in_bounds = [true]} : vector<4xi32>, memref<?xi32>
-  }
+DIVISIONS = {f"{name}{sign}i_{bits}": (f"arith.{name}{sign}i", f"{'u' * (sign == 'u')}int{bits}")
+             for name in ("div", "rem") for sign in "su" for bits in (8, 16, 32)}
+
+
+def division(name):
+    op, kind = DIVISIONS[name]
+    element = f"i{kind.split('int')[1]}"
+    return f"""
+func.func @{name}(%x: memref<?x{element}>, %y: memref<?x{element}>, %out: memref<?x{element}>, %d0: index)
+    attributes {{xt.kernel, xt.symbols = ["d0"]}} {{
+  %pad = arith.constant 0 : {element}
+  scf.forall (%i) = (0) to (%d0) step (16) {{
+    %a = vector.transfer_read %x[%i], %pad {{in_bounds = [true]}} : memref<?x{element}>, vector<16x{element}>
+    %b = vector.transfer_read %y[%i], %pad {{in_bounds = [true]}} : memref<?x{element}>, vector<16x{element}>
+    %r = {op} %a, %b : vector<16x{element}>
+    vector.transfer_write %r, %out[%i] {{in_bounds = [true]}} : vector<16x{element}>, memref<?x{element}>
+  }}
   return
-}
+}}
 """
 
 
-def test_division_does_not_trap():
-    x = np.array([7, -7, -2**31, 5], np.int32)
-    y = np.array([2, 0, -1, -5], np.int32)
-    out = np.zeros(4, np.int32)
-    cpu_kernels.call(cpu_kernels.load(DIVIDE), "divide", x, y, out, 4)
-    assert out.tolist() == [3, -7, -2**31, -1]
+def test_divisions_are_exact_and_do_not_trap():
+    """By 0, and of the lowest by -1, the dividend; near multiples of the divisor and at the ends of the range."""
+    library, rng = cpu_kernels.load("".join(map(division, DIVISIONS))), np.random.default_rng(7)
+    for name, (op, kind) in DIVISIONS.items():
+        ends = np.iinfo(kind)
+        y = np.concatenate([rng.integers(ends.min, ends.max, 1024, endpoint=True), rng.integers(1, 9, 1024), [0, 0, 1]])
+        near = rng.integers(0, ends.max, y.size) // np.maximum(abs(y), 1) * y + rng.integers(-1, 2, y.size)
+        x = np.where(rng.random(y.size) < 0.3, rng.choice([ends.min, ends.max, 0, 7], y.size), near)
+        x, y = (np.resize(v, 2064).clip(ends.min, ends.max).astype(kind) for v in (x, y))
+        y[5], x[5] = -1 if ends.min else ends.max, ends.min
+        safe = np.where((y == 0) | ((y == -1) & (x == ends.min) & bool(ends.min)), 1, y.astype(np.int64))
+        q = abs(x.astype(np.int64)) // abs(safe) * np.sign(x) * np.sign(safe)
+        exact = q if "div" in op else x - q * safe
+        out = np.full_like(x, 3)
+        cpu_kernels.call(library, name, x, y, out, x.size)
+        np.testing.assert_array_equal(out, exact.astype(kind), name)
 
 
 @pytest.mark.parametrize("name", ["exp", "powf", "atan2", "erf", "sin"])
