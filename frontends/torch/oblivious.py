@@ -5,7 +5,7 @@ torch's own code guards there against sizes that compiled code takes, too; each 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from types import BuiltinFunctionType, FrameType
@@ -14,6 +14,7 @@ from typing import Any, cast
 import sympy
 import torch
 from torch import _prims_common
+from torch._decomp import decomposition_table
 from torch._dynamo import symbolic_convert
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.constant import ConstantVariable
@@ -81,6 +82,9 @@ def _without_guards_of_torch() -> None:
         if hasattr(_prims_common, name):
             setattr(_prims_common, name, _guarding_strides(getattr(_prims_common, name)))
     lay_out_nothing()
+    ones = torch.ops.aten.squeeze
+    for op in (ones.default, ones.dim, ones.dims):
+        decomposition_table[op] = _of_one_rank(decomposition_table[op])
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
     FakeTensorMode._make_cache_entry = uncached(FakeTensorMode._make_cache_entry)   # type: ignore[method-assign]
     merge_branches_of_nothing()
@@ -177,6 +181,18 @@ def _broadcasting(function: Any) -> Any:
                         (*right[:len(right) - count], *(size(b, a) for a, b in pairs)))
 
     return infer_size
+
+
+def _of_one_rank(function: Callable[..., object]) -> Callable[..., object]:
+    """Has Dynamo trace anew for another rank: torch takes a size of 1 that may be another not to be squeezed, and a
+    least of sizes (``x[:, :1]``) to be 1, without guards."""
+    def squeeze(x: torch.Tensor, *dims: int | Sequence[int]) -> object:
+        asked = _pytree.tree_leaves(dims) or range(x.dim())
+        for d in asked if sizes.backed_size_oblivious and x.dim() else ():
+            guarded(x.shape[d] == 1)
+        return function(x, *dims)
+
+    return squeeze
 
 
 def _with_bools(function: Any) -> Any:
