@@ -150,6 +150,8 @@ def _clamped(function: Any) -> Any:
         least, most = cast(Any, torch.sym_min), cast(Any, torch.sym_max)
         if isinstance(index, int):
             return least(index, size) if index >= 0 else most(index + size, 0)
+        if sympy.sympify(index + size) == 0:    # x[-n:] of n elements
+            return 0
         if not any(is_size(index.node.shape_env, s) for s in index.node.expr.free_symbols):     # a number of the user's
             return most(index + size, 0) if guarded(index < 0) else least(index, size)
         behind = size - index       # up to 2: a place below 0, which counts from the end, is one below 0 still

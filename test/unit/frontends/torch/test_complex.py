@@ -16,7 +16,7 @@ CASES: dict[str, Callable[[Pairs, Pairs, Any], Any]] = {
     "sums": lambda a, b, r: (a + b, a - r, torch.sub(a, b, alpha=2), a + 1j, -a, a.sum(0), b.mean(-1, keepdim=True)),
     "shapes": lambda a, b, r: (a.t()[1:], a[:, None].expand(3, 2, 4), a.reshape(2, 6), b[2].squeeze(), b.flip(1)),
     "parts": lambda a, b, r: (*a.split(2, 1), *a.unbind(0), a[torch.tensor([2, 0])],
-                              a.index_select(1, torch.tensor([1, 1]))),
+                              a.index_select(1, torch.tensor([1, 1])), a.gather(1, torch.tensor([[3, 0], [1, 1]]))),
     "joined": lambda a, b, r: (torch.cat([a, b]), torch.stack([b, a], 1), b.repeat(2, 1), a.roll(1, 0)),
     "made": lambda a, b, r: (torch.polar(r, r[0]), torch.complex(r, r[0]), torch.where(r > 0, a, 0),
                              torch.zeros_like(a), torch.full_like(a, 2 + 1j)),
