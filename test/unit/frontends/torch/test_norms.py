@@ -72,7 +72,7 @@ def test_batch_norm(form: str) -> None:
 
 def test_statistics_written_in_place_are_no_functional_graph() -> None:
     x, mean, variance = torch.randn(4, 3, 5), torch.zeros(3), torch.ones(3)
-    module = make_fx(lambda x, *given: aten.native_batch_norm(x, None, None, *given, True, 0.1, 1e-5))(x, mean, variance)
+    module = make_fx(lambda x, m, v: aten.native_batch_norm(x, None, None, m, v, True, 0.1, 0))(x, mean, variance)
     with pytest.raises(UserError, match="native_batch_norm.*running statistics in place"):
         evaluated(capture_fx(module), (x, mean, variance))
 
