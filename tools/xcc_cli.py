@@ -145,7 +145,7 @@ def _compile(args: Any, options: CompileOptions, pipeline: Any, entry: Ticket | 
     from xcc.compiler import Observer
     from xcc.driver.ranks import compile_ranks
     from xcc.process.fork_guard import fork_guard
-    from xcc.tools.progress import Progress
+    from xcc.progress import Progress
 
     target, stages = get_target(options.target), pipeline.stage_names()
     check_emit(args.emit, args.output, stages, target)

@@ -49,8 +49,14 @@ class Dft(XtOp, name="dft"):
 def roots_of_unity(a: Attrs, n: int, parts: int) -> Array:
     """What the transform of `n` numbers of `parts` parts multiplies with: [n, parts, frequencies, 2] in f64."""
     m = n // 2 + 1 if a.onesided else n
-    angle = (-1 if a.inverse else 1) * 2 * np.pi * np.arange(n) / max(n, 1)
-    place = np.outer(np.arange(n), np.arange(m)) % max(n, 1)
-    cosine, sine = cos(angle)[place], sin(angle)[place]
-    table = np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], 1)
+    table = np.moveaxis(rotations(np.outer(np.arange(n), np.arange(m)), n, a.inverse), 2, 1)
     return np.asarray(table[:, :parts] / (n if a.inverse else 1))
+
+
+def rotations(places: Array, n: int, inverse: bool) -> Array:
+    """Multiplication of a row (real, imaginary) by the `n`-th root of unity to the power of each place: [..., 2, 2] in
+    f64, exact but for the rounding of the sine and cosine."""
+    angle = (-1 if inverse else 1) * 2 * np.pi * np.arange(n) / max(n, 1)
+    places = places % max(n, 1)
+    cosine, sine = cos(angle)[places], sin(angle)[places]
+    return np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)

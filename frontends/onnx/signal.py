@@ -13,7 +13,8 @@ from xcc.dialects.xt.elementary import log10, power
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import from_onnx
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.frontends.shared.helpers import convert, dim_scalar, slice_axis, unsqueeze
+from xcc.frontends.shared.helpers import convert, dim_scalar, unsqueeze
+from xcc.frontends.shared.transforms import cut_or_padded, real_inverse
 from xcc.symbolic import Dim
 
 
@@ -33,7 +34,7 @@ def _dft(cx: Context, axis: int) -> Value:
     length = _number(cx, cx.dims(1)[0] if cx.has(1) else cx.shape(0)[axis])
     if inverse and onesided:
         return _real_inverse(cx, x, axis, length)
-    return xt.dft(_complex(_sized(x, axis, length)), axis=axis, inverse=inverse, onesided=onesided)
+    return xt.dft(_complex(cut_or_padded(x, axis, length)), axis=axis, inverse=inverse, onesided=onesided)
 
 
 def _number(cx: Context, length: Dim) -> int:
@@ -44,16 +45,11 @@ def _number(cx: Context, length: Dim) -> int:
 
 
 def _real_inverse(cx: Context, x: Value, axis: int, length: Dim) -> Value:
-    """The half spectrum completed by symmetry, transformed back; the real part is the result."""
+    """The half spectrum transformed back; the real part is the result."""
     if not cx.has(1):
         length = (xt.shape_of(x)[axis] - 1) * 2
-    half = symbolic.floordiv(length, 2) + 1
-    x = _complex(_sized(x, axis, half))
-    mirrored = xt.reverse(slice_axis(x, axis, 1, length - half + 1), axes=(axis,))
-    last = len(xt.shape_of(x)) - 1
-    conjugate = xt.concatenate(slice_axis(mirrored, last, 0, 1), xt.neg(slice_axis(mirrored, last, 1, 2)), axis=last)
-    whole = xt.dft(xt.concatenate(x, conjugate, axis=axis), axis=axis, inverse=True, onesided=False)
-    return slice_axis(whole, last, 0, 1)
+    half = cut_or_padded(x, axis, symbolic.floordiv(length, 2) + 1)
+    return real_inverse(_complex(half), axis, length)
 
 
 def _complex(x: Value) -> Value:
@@ -62,16 +58,6 @@ def _complex(x: Value) -> Value:
     if shape[-1] == 2:
         return x
     return xt.pad(x, low=(0,) * len(shape), high=(*[0] * (len(shape) - 1), 1))
-
-
-def _sized(x: Value, axis: int, length: Dim) -> Value:
-    """Cut or padded with zeros to `length`."""
-    size = xt.shape_of(x)[axis]
-    if size == length:
-        return x
-    high: list[Dim] = [0] * len(xt.shape_of(x))
-    high[axis] = length - size
-    return xt.pad(x, low=(0,) * len(high), high=tuple(high))
 
 
 @onnx_op("STFT", since=17)

@@ -28,7 +28,7 @@ from xcc.frontends.torch.fake_ops import declare_fake_ops
 from xcc.frontends.torch.flex import composed
 from xcc.frontends.torch.float_arguments import floats_of_runs
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
-from xcc.frontends.torch.guards import guard_broadcasts, guard_ranks
+from xcc.frontends.torch.guards import guard_broadcasts
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.masks import lay_out_masks
@@ -102,7 +102,6 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
         if chosen.freeze:
             warnings.warn("freeze is for inference, and this graph is made for gradients: its parameters stay inputs; "
                           "call the model under torch.no_grad()", stacklevel=2)
-        guard_ranks(graph)
         guard_broadcasts(graph)
         layouts.forward(graph)
         compat.donate_nothing()
@@ -111,7 +110,6 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
         return compile_graph(graph, chosen, static_inputs(), sized=sized)
 
     def inference(graph: GraphModule, _inputs: Sequence[Any]) -> Any:
-        guard_ranks(graph)
         guard_broadcasts(graph)
         return compile_graph(graph, chosen, static_inputs(), freeze=chosen.freeze, sized=not static_inputs())
 

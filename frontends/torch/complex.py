@@ -23,15 +23,16 @@ from xcc.frontends.torch.special import length
 __all__ = ["LINEAR", "from_pairs"]
 
 LINEAR = (
-    "add.Tensor", "alias.default", "cat.default", "clone.default", "expand.default", "flip.default", "full.default",
-    "full_like.default", "index.Tensor", "index_put.default", "index_select.default", "mean.dim", "neg.default",
-    "permute.default", "repeat.default", "roll.default", "scalar_tensor.default", "select.int",
-    "select_scatter.default", "slice.Tensor", "slice_scatter.default", "split.Tensor", "split_with_sizes.default",
-    "squeeze.default", "squeeze.dim", "squeeze.dims", "sub.Tensor", "sum.dim_IntList", "transpose.int", "unbind.int",
-    "unsqueeze.default", "view.default", "where.self")
+    "add.Tensor", "alias.default", "cat.default", "clone.default", "constant_pad_nd.default", "copy.default",
+    "expand.default", "flip.default", "full.default", "full_like.default", "gather.default", "index.Tensor",
+    "index_put.default", "index_select.default", "mean.dim", "neg.default", "permute.default", "repeat.default",
+    "roll.default", "scalar_tensor.default", "scatter_add.default", "select.int", "select_scatter.default",
+    "slice.Tensor", "slice_scatter.default", "split.Tensor", "split_with_sizes.default", "squeeze.default",
+    "squeeze.dim", "squeeze.dims", "sub.Tensor", "sum.dim_IntList", "transpose.int", "unbind.int", "unsqueeze.default",
+    "view.default", "where.self")
 """Ops of namespace aten that do the same to both parts."""
 
-_TERMS = ("self", "other", "s", "fill_value", "src", "values")
+_TERMS = ("self", "other", "s", "fill_value", "src", "value", "values")
 
 
 def _linear(cx: Context) -> list[Complex]:

@@ -5,7 +5,7 @@ torch's own code guards there against sizes that compiled code takes, too; each 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from types import BuiltinFunctionType, FrameType
@@ -14,6 +14,7 @@ from typing import Any, cast
 import sympy
 import torch
 from torch import _prims_common
+from torch._decomp import decomposition_table
 from torch._dynamo import symbolic_convert
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.constant import ConstantVariable
@@ -31,8 +32,10 @@ from torch.utils._sympy.functions import Max, Min
 from xcc.frontends.torch.branches import merge_branches_of_nothing
 from xcc.frontends.torch.fake_ops import TRACED, declare_fake_ops
 from xcc.frontends.torch.fx_facts import hint_of
+from xcc.frontends.torch.kernel_choice import guarding_strides, of_kernels
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.layout_of_nothing import lay_out_nothing
+from xcc.frontends.torch.long_traces import told_when_long
 from xcc.frontends.torch.nested_sizes import Patience, uncached
 from xcc.frontends.torch.size_answers import is_of_ones, is_size, learned, of_all, of_elements
 from xcc.frontends.torch.size_order import within_range
@@ -63,7 +66,8 @@ class _Tracing:
     def __call__(self, frame: FrameType, *args: Any, **kwargs: Any) -> Any:
         recurrent = torch._dynamo.config.patch(allow_rnn=True)      # Dynamo leaves these layers to Python else
         alike = sizes.patch(backed_size_oblivious=True, use_duck_shape=False)       # type: ignore[attr-defined]
-        with recurrent, whole_layers(), self._patience.watching(), nullcontext() if _is_given_nested(frame) else alike:
+        with told_when_long(), recurrent, whole_layers(), self._patience.watching(), \
+                nullcontext() if _is_given_nested(frame) else alike:
             return self._callback(frame, *args, **kwargs)
 
 
@@ -76,11 +80,14 @@ def _without_guards_of_torch() -> None:
     """From now on, in such traces, what torch's own code asks puts no guard on sizes: which kernel it would take for a
     convolution, the layout of its result (compiled code gives the layout that was traced), whether a size is 1."""
     for name in ("_select_conv_backend", "_conv_determine_backend_memory_format"):
-        setattr(torch._C, name, _of_kernels(getattr(torch._C, name)))
+        setattr(torch._C, name, of_kernels(getattr(torch._C, name)))
     for name in ("are_strides_like_channels_last_or_false", "are_strides_like_channels_last"):     # of 2.11
         if hasattr(_prims_common, name):
-            setattr(_prims_common, name, _guarding_strides(getattr(_prims_common, name)))
+            setattr(_prims_common, name, guarding_strides(getattr(_prims_common, name)))
     lay_out_nothing()
+    ones = torch.ops.aten.squeeze
+    for op in (ones.default, ones.dim, ones.dims):
+        decomposition_table[op] = _of_one_rank(decomposition_table[op])
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
     FakeTensorMode._make_cache_entry = uncached(FakeTensorMode._make_cache_entry)   # type: ignore[method-assign]
     merge_branches_of_nothing()
@@ -110,31 +117,6 @@ def _not_negative(function: Any) -> Any:
     return make_symbol
 
 
-def _of_kernels(function: Any) -> Any:
-    def call(*args: Any, **kwargs: Any) -> Any:        # 2.11 names all arguments
-        modes = (getattr(a, "fake_mode", None) for a in (*args, *kwargs.values()))
-        mode = next((m for m in modes if m is not None), None)
-        if not sizes.backed_size_oblivious or mode is None or mode.shape_env is None:
-            return function(*args, **kwargs)
-        with mode.shape_env.suppress_guards():
-            return function(*args, **kwargs)
-
-    return call
-
-
-def _guarding_strides(function: Any) -> Any:
-    """Of a tensor whose strides are symbols torch cannot tell whether it has channels last, and says no: then those of
-    the call that is traced decide how results lie, with guards, as they do in eager."""
-
-    def like_channels_last(shape: Any, strides: Any) -> Any:
-        if not sizes.backed_size_oblivious or not any(map(_is_no_size, strides)):
-            return function(shape, strides)
-        with sizes.patch(backed_size_oblivious=False):      # type: ignore[attr-defined]
-            return function(shape, strides)
-
-    return like_channels_last
-
-
 def _clamped(function: Any) -> Any:
     """Where a slice begins or ends that may be longer than the dim (2.11 says that only a run can tell), or up to two
     elements ahead of the end of a dim that may not have as many."""
@@ -146,6 +128,8 @@ def _clamped(function: Any) -> Any:
         least, most = cast(Any, torch.sym_min), cast(Any, torch.sym_max)
         if isinstance(index, int):
             return least(index, size) if index >= 0 else most(index + size, 0)
+        if sympy.sympify(index + size) == 0:    # x[-n:] of n elements
+            return 0
         if not any(is_size(index.node.shape_env, s) for s in index.node.expr.free_symbols):     # a number of the user's
             return most(index + size, 0) if guarded(index < 0) else least(index, size)
         behind = size - index       # up to 2: a place below 0, which counts from the end, is one below 0 still
@@ -153,12 +137,6 @@ def _clamped(function: Any) -> Any:
         return most(index, 0) if within else None
 
     return place
-
-
-def _is_no_size(number: Any) -> bool:
-    """Whether symbols that are no sizes tell the number."""
-    node = getattr(number, "node", None)
-    return node is not None and not all(is_size(node.shape_env, s) for s in node.expr.free_symbols)
 
 
 def _broadcasting(function: Any) -> Any:
@@ -177,6 +155,19 @@ def _broadcasting(function: Any) -> Any:
                         (*right[:len(right) - count], *(size(b, a) for a, b in pairs)))
 
     return infer_size
+
+
+def _of_one_rank(function: Callable[..., object]) -> Callable[..., object]:
+    """Has Dynamo trace anew for another rank: torch takes a size of 1 that may be another not to be squeezed, and a
+    least of sizes (``x[:, :1]``) to be 1, without guards."""
+
+    def squeeze(x: torch.Tensor, *dims: int | Sequence[int]) -> object:
+        asked = _pytree.tree_leaves(dims) or range(x.dim())
+        for d in asked if sizes.backed_size_oblivious and x.dim() else ():
+            guarded(x.shape[d] == 1)
+        return function(x, *dims)
+
+    return squeeze
 
 
 def _with_bools(function: Any) -> Any:

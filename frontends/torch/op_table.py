@@ -24,7 +24,7 @@ in torch 2.13), composite ops that stay whole because [xt](xt-ops.md) has them w
 """
 
 REASONS = {
-    "_fft_c2r": "complex numbers", "_fft_r2c": "complex numbers",
+    **{f"_fft_{what}": "[complex numbers](#complex-numbers)" for what in ("c2r", "r2c")},
     **{f"sym_{what}": "a size, known at import"
        for what in ("is_contiguous", "numel", "size", "storage_offset", "stride")},
 }

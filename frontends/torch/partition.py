@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import sympy
 import torch
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
@@ -27,6 +28,9 @@ __all__ = ["Place", "partitioned", "place_of", "supported_ops", "target_for"]
 
 KNOWN_DIMS = {"aten._pdist_forward.default": 0, "aten.linalg_solve_triangular.default": -1}
 """Ops that run in torch where this dim of their first operand is a size."""
+
+LARGEST_FACTOR = 512
+"""A Fourier transform of a multiple of a larger prime runs in torch: its matrix would have the prime's square."""
 
 
 @cache
@@ -72,7 +76,8 @@ def partitioned(module: torch.fx.GraphModule, together: bool = True) -> tuple[An
     for node in left:
         if not node.meta.get(IN_TORCH) and (not is_collective(node) or together and not is_wait(node)):
             strange = "".join((*(f" of {name}" for name in sorted(_strange(node))),
-                               *(f" with {n.target}" for n in _missing_inside(node))))
+                               *(f" with {n.target}" for n in _missing_inside(node)),
+                               *[" of such sizes"] * (not _is_known(node, _name(node)))))
             missing.setdefault(f"{source_of(node)}: {node.target}{strange}".removeprefix(": "))
     cut = CapabilityBasedPartitioner(module, compiled, allows_single_node_partition=True)
     fused = cut.fuse_partitions(cut.propose_partitions(), prefix="xcc_part_")
@@ -163,6 +168,10 @@ def _of_complex(node: torch.fx.Node) -> str:
     return f"complex.{node.target}"
 
 
+def _name(node: torch.fx.Node) -> str:
+    return _of_complex(node) if any(t.is_complex() for t in _tensors(node)) else str(node.target)
+
+
 def _supported(node: torch.fx.Node) -> bool:
     if _strange(node):
         return False
@@ -170,12 +179,22 @@ def _supported(node: torch.fx.Node) -> bool:
     if draw is not None:
         return str(draw.op) in supported_ops()
     if isinstance(node.target, torch._ops.OpOverload):
-        name = _of_complex(node) if any(t.is_complex() for t in _tensors(node)) else str(node.target)
-        known = name not in KNOWN_DIMS or isinstance(operand(node).meta["val"].shape[KNOWN_DIMS[name]], int)
-        return known and name in supported_ops() or name.split(".")[1] in CHECKS or _is_size(node)
+        name = _name(node)
+        return _is_known(node, name) and name in supported_ops() or name.split(".")[1] in CHECKS or _is_size(node)
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return function_name(node.target) in supported_ops() and not _missing_inside(node)
     return node.target is operator.getitem or _is_size(node) or _is_number(node)
+
+
+def _is_known(node: torch.fx.Node, name: str) -> bool:
+    """Whether sizes that must be numbers are some that xcc takes."""
+    if name in KNOWN_DIMS:
+        return isinstance(operand(node).meta["val"].shape[KNOWN_DIMS[name]], int)
+    if not name.startswith("complex.aten._fft"):
+        return True
+    whole = node.meta["val"] if "c2r" in name else operand(node).meta["val"]
+    return all(isinstance(n := whole.shape[d], int) and max(sympy.primefactors(n), default=1) <= LARGEST_FACTOR
+               for d in cast("tuple[int, ...]", node.args[1]))
 
 
 def _missing_inside(node: torch.fx.Node) -> list[Any]:

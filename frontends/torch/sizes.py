@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -106,12 +107,10 @@ def _ratio(expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim], down: bool) -> t
     kind = type(expr).__name__
     if kind == "IntTrueDiv":
         return dim_of(expr.args[0], known), dim_of(expr.args[1], known)
-    if kind == "ToFloat":
-        return dim_of(expr.args[0], known), 1
-    if expr.is_Float:
-        exact = Fraction(float(expr))
-        if exact.denominator <= _FINEST:
-            return exact.numerator, exact.denominator
+    if kind == "FloatTrueDiv":
+        (top, under), (bottom, over) = (_exact(a, known) for a in expr.args)
+        sign = -1 if isinstance(bottom, int) and bottom < 0 else 1
+        return top * (over * sign), bottom * (under * sign)
     if isinstance(expr, sympy.Mul):
         factor = _factor(expr, down)
         if factor is not None:
@@ -120,9 +119,26 @@ def _ratio(expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim], down: bool) -> t
             raise NoSize(str(expr))
         parts = [_ratio(a, known, down) for a in expr.args]
         return symbolic.product(p[0] for p in parts), symbolic.product(p[1] for p in parts)
-    if expr.is_integer:
-        return dim_of(expr, known), 1
-    raise NoSize(str(expr))
+    return _exact(expr, known)
+
+
+def _exact(expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim]) -> tuple[Dim, int]:
+    """A float expression that f64 does not round, a sum or product of sizes and fractions of powers of 2, as numerator
+    and denominator."""
+    if expr.is_Float and Fraction(float(expr)).denominator <= _FINEST:
+        return Fraction(float(expr)).as_integer_ratio()
+    if isinstance(expr, sympy.Add | sympy.Mul) and not expr.is_integer:
+        terms = [_exact(a, known) for a in expr.args]
+        whole = math.prod(bottom for _, bottom in terms)
+        if isinstance(expr, sympy.Mul):
+            return symbolic.product(top for top, _ in terms), whole
+        return reduce(lambda a, b: a + b, (top * (whole // bottom) for top, bottom in terms)), whole
+    if type(expr).__name__ == "IntTrueDiv" and expr.args[1] in _POWERS:
+        return dim_of(expr.args[0], known), int(expr.args[1])
+    number = _whole(expr)
+    if number is None or expr.is_Float:
+        raise NoSize(str(expr))
+    return dim_of(number, known), 1
 
 
 def _factor(expr: sympy.Expr, down: bool) -> Fraction | None:
@@ -160,6 +176,7 @@ def _power(expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim]) -> Dim:
 
 _ROUNDED: dict[str, Callable[[Dim, Dim], Dim]] = {"CeilToInt": symbolic.ceildiv, "FloorToInt": symbolic.floordiv,
                                                  "RoundToInt": _nearest, "TruncToInt": symbolic.truncdiv}
+_POWERS = [1 << n for n in range(13)]
 _FINEST, _LARGEST = 1 << 12, 1 << 6      # of factors: with sizes below 2^31, floats tell their products apart
 _VARIADIC: dict[str, Callable[[Dim, Dim], Dim]] = {"Max": symbolic.dim_max, "Min": symbolic.dim_min}
 _BINARY: dict[str, Callable[[Dim, Dim], Dim]] = {

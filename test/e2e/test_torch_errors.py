@@ -45,6 +45,11 @@ class Spectrum(torch.nn.Module):
         return torch.fft.rfft(x.sin()).abs() + 1
 
 
+class Roots(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.view_as_complex(x).sqrt().abs()
+
+
 class Power(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         return x[:int(x.shape[0] ** 0.3)] * 2
@@ -85,9 +90,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
                       rf"{HERE}.*eigvalsh.*: aten._linalg_eigh.default: no converter.* without options={{'strict'"),
     "a type": (lambda: xcc.compile(exported(Double(), COMPLEX)),
                f"input 'x': element type complex64 is not supported: .*{ADVICE}"),
-    "a type inside": (lambda: xcc.compile(exported(Spectrum(), PAIRS)),
-                      rf"no converter for aten._fft_r2c.default of complex numbers .*{HERE}.*{ADVICE}"),
-    "a type, strict": (lambda: strict(Spectrum(), PAIRS), rf"{HERE}.*rfft.*: aten._fft_r2c.default of complex64"),
+    "a type inside": (lambda: xcc.compile(exported(Roots(), PAIRS)),
+                      rf"no converter for aten.sqrt.default of complex numbers .*{HERE}.*{ADVICE}"),
+    "a type, strict": (lambda: strict(Roots(), PAIRS), rf"{HERE}.*sqrt.*: aten.sqrt.default of complex64"),
+    "a length, strict": (lambda: strict(Spectrum(), PAIRS), rf"{HERE}.*rfft.*: aten._fft_r2c.default of such sizes"),
     "a size": (lambda: strict(Power(), SQUARE), rf"{HERE}.*aten.slice.Tensor: the size .* is not supported: sizes are"),
     "a number of a tensor": (lambda: xcc.compile(torch.export.export(Cut(), (SQUARE, torch.tensor(1)))),
                              rf"{HERE}start = at.item\(\): aten._local_.*'item', .* dims=\{{'item': \(0, 100\)\}}"),
@@ -125,7 +131,8 @@ def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model, x, said", [
     (Eigenvalues(), SQUARE, "aten._linalg_eigh.default: xcc has no converter"),
-    (Spectrum(), PAIRS, "aten._fft_r2c.default of complex64: xcc has no converter"),
+    (Spectrum(), PAIRS, "aten._fft_r2c.default of such sizes: xcc has no converter"),
+    (Roots(), PAIRS, "aten.sqrt.default of complex64: xcc has no converter"),
     (Power(), SQUARE, "aten.slice.Tensor: the size")])
 def test_what_is_not_compiled_runs_in_torch(model: torch.nn.Module, x: Any, said: str) -> None:
     with warnings.catch_warnings(record=True) as caught:

@@ -196,6 +196,14 @@ def test_slices_and_stacks_of_no_elements(rows: tuple[int, ...]) -> None:
     assert compilations(f, *(((n, 3),) for n in rows)) == [1, 1, 1]
 
 
+def test_a_slice_of_the_last_n_of_n_elements() -> None:
+    """As of states of convolutions: torch made it a size that only a run can tell, of which a view ended the graph."""
+    def f(x: Any) -> Any:
+        return x.t()[:, -x.shape[0]:].t().split([1, 2], 1)[1].view(*x.shape[:-1], -1, 1) * 2
+
+    assert compilations(f, ((5, 3),), ((1, 3),), ((7, 3),)) == [1, 1, 1]
+
+
 @pytest.mark.parametrize("first", [(1, 0), (0, 0)])
 def test_slices_of_a_first_call_without_elements(first: tuple[int, ...]) -> None:
     """torch divided by a size of 0 to learn how a result lies. Strides of no elements are their own compilation."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch_samples
+from torch._dispatch.python import enable_python_dispatcher
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 from torch_samples import Case, Sample, database
@@ -59,7 +60,8 @@ class _Gradient:
             return list(self._graph(*values))
         out = self._of(*values)
         if self._graph is None:
-            self._graph = make_fx(self._of, aot_decompositions(), tracing_mode="fake")(*values)
+            with enable_python_dispatcher():    # as AOTAutograd: a batch norm says that it writes its statistics
+                self._graph = make_fx(self._of, aot_decompositions(), tracing_mode="fake")(*values)
         return out
 
     def _of(self, *values: Any) -> list[Any]:

@@ -1,13 +1,28 @@
-"""dft as a product with the matrix of roots of unity."""
+"""dft as products with matrices of roots of unity: one, or two where the length is a product a * b of large enough
+numbers (Cooley and Tukey, 1965).
+
+    x[b*i + j]  ->  over i, y[k, j]  ->  over j, X[k + a*l]
+"""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.reading import Attrs
-from xcc.dialects.xt.signal import roots_of_unity
+from xcc.dialects.xt.signal import roots_of_unity, rotations
 from xcc.passes.xt.decompose import decomposes
-from xcc.passes.xt.decompose.build import dtype, shape, widened
+from xcc.passes.xt.decompose.build import dtype, shape, take, widened
+
+_SHORT = 100
+"""Up to here one product takes less time than two."""
+
+_MOST = 32
+"""Numbers that the second transforms; its matrices have 4 times as many elements as all numbers together."""
 
 
 @decomposes("dft")
@@ -17,13 +32,33 @@ def dft(a: Attrs, x: Value) -> Value | None:
     n, parts = dims[a.axis], dims[-1]
     if not isinstance(n, int) or not isinstance(parts, int):
         return None
-    table = roots_of_unity(a, n, parts)
-    rank = len(dims)
+    right = next((d for d in range(min(_MOST, math.isqrt(n)), 3, -1) if n % d == 0), 0)
+    if n <= _SHORT or not right:
+        return widened(lambda v: _product(a.axis, v, roots_of_unity(a, n, parts)), x)
+    return widened(lambda v: _two_products(a, v, n // right, right), x)
 
-    def f(v: Value) -> Value:
-        kernel = xt.constant(table, dtype(v))
-        y = xt.dot_general(v, kernel, lhs_contract=(a.axis, rank - 1), rhs_contract=(0, 1))
-        perm = [*range(a.axis), rank - 2, *range(a.axis, rank - 2), rank - 1]
-        return xt.transpose(y, perm=perm)
 
-    return widened(f, x)
+def _product(axis: int, x: Value, table: Array) -> Value:
+    """x [..., n, ..., c] times [n, c, m, 2], or [k, n, c, m, 2] where `k` is the dim before n: [..., m, ..., 2]; with k
+    [..., m, k, ..., 2]."""
+    rank, batch = len(shape(x)), table.ndim - 4
+    y = xt.dot_general(x, xt.constant(table, dtype(x)), lhs_batch=tuple(range(axis, axis + batch)),
+                       rhs_batch=tuple(range(batch)), lhs_contract=(axis + batch, rank - 1),
+                       rhs_contract=(batch, batch + 1))
+    free = rank - 2 - batch             # the dims between batch and [m, 2]
+    perm = [*range(batch, batch + axis), batch + free, *range(batch), *range(batch + axis, batch + free),
+            batch + free + 1]
+    return xt.transpose(y, perm=perm)
+
+
+def _two_products(a: Attrs, x: Value, left: int, right: int) -> Value:
+    """The matrices of the second, one for each result of the first, turn by the twiddle factors, too."""
+    dims, n = shape(x), left * right
+    lead, rest = dims[:a.axis], dims[a.axis + 1:-1]
+    x = xt.reshape(x, shape=(*lead, left, right, *rest, dims[-1]))
+    x = xt.dft(x, axis=a.axis, inverse=a.inverse, onesided=False)
+    columns = right // 2 + 1 if a.onesided else right
+    k, j, m = np.ogrid[:left, :right, :columns]
+    table = np.moveaxis(rotations(j * (k + left * m), n, a.inverse), 3, 2) / (right if a.inverse else 1)
+    x = xt.reshape(_product(a.axis, x, table), shape=(*lead, columns * left, *rest, 2))
+    return take(x, a.axis, 0, n // 2 + 1) if a.onesided else x

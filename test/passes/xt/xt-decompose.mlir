@@ -100,3 +100,15 @@ func.func @resized_by_multiples(%x: tensor<?xf32, ["n"]>) -> tensor<?xf32, ["m"]
   %0 = "xt.resize"(%x) {shape = ["m"], mode = "nearest", coordinate = "asymmetric", nearest_mode = "floor", cubic_coeff = -0.75, exclude_outside = false, extrapolation = 0.0, antialias = false, scales = [2.3], multiples = 2 : i64, roi = []} : (tensor<?xf32, ["n"]>) -> tensor<?xf32, ["m"]>
   func.return %0 : tensor<?xf32, ["m"]>
 }
+
+// -----
+// 120 numbers as 12 x 10; of the second product, one for each of the first's 12 results, half of the frequencies.
+// CHECK-LABEL: @long_transform
+// CHECK: %[[X:.*]] = "xt.reshape"(%arg0) {{.*}}tensor<?x12x10x1xf32
+// CHECK: "xt.dot_general"(%[[X]], {{.*}}lhs_batch = [], lhs_contract = [1, 3]
+// CHECK: "xt.dot_general"({{.*}}lhs_batch = [1], lhs_contract = [2, 3]{{.*}}tensor<12x10x2x6x2xf32
+// CHECK: "xt.slice"({{.*}}limits = {{.*}}61
+func.func @long_transform(%x: tensor<?x120x1xf32, ["n", 120, 1]>) -> tensor<?x61x2xf32, ["n", 61, 2]> {
+  %y = "xt.dft"(%x) {axis = 1 : i64, inverse = false, onesided = true} : (tensor<?x120x1xf32, ["n", 120, 1]>) -> tensor<?x61x2xf32, ["n", 61, 2]>
+  return %y : tensor<?x61x2xf32, ["n", 61, 2]>
+}

@@ -16,16 +16,19 @@ CASES: dict[str, Callable[[Pairs, Pairs, Any], Any]] = {
     "sums": lambda a, b, r: (a + b, a - r, torch.sub(a, b, alpha=2), a + 1j, -a, a.sum(0), b.mean(-1, keepdim=True)),
     "shapes": lambda a, b, r: (a.t()[1:], a[:, None].expand(3, 2, 4), a.reshape(2, 6), b[2].squeeze(), b.flip(1)),
     "parts": lambda a, b, r: (*a.split(2, 1), *a.unbind(0), a[torch.tensor([2, 0])],
-                              a.index_select(1, torch.tensor([1, 1]))),
+                              a.index_select(1, torch.tensor([1, 1])), a.gather(1, torch.tensor([[3, 0], [1, 1]]))),
     "joined": lambda a, b, r: (torch.cat([a, b]), torch.stack([b, a], 1), b.repeat(2, 1), a.roll(1, 0)),
     "made": lambda a, b, r: (torch.polar(r, r[0]), torch.complex(r, r[0]), torch.where(r > 0, a, 0),
                              torch.zeros_like(a), torch.full_like(a, 2 + 1j)),
+    "transforms": lambda a, b, r: (torch.fft.fft(a), torch.fft.ifft2(b), torch.fft.rfft2(r, (5, 3), norm="ortho"),
+                                   torch.fft.irfft(a * b, n=5), torch.fft.irfft2(b, norm="forward"),
+                                   torch.fft.hfft(a, 6, 0)),
     "types": lambda a, b, r: (a.to(torch.complex128) * b, r.to(torch.complex64), a.clone())}
 
 
 def of_real(f: Callable[[Pairs, Pairs, Any], Any]) -> Callable[[Any, Any, Any], Any]:
     """`f` of numbers whose parts are a last dim, and its results so."""
-    return lambda a, b, r: [torch.view_as_real(t.resolve_conj())
+    return lambda a, b, r: [torch.view_as_real(t.resolve_conj()) if t.is_complex() else t
                             for t in f(torch.view_as_complex(a), torch.view_as_complex(b), r)]
 
 
@@ -35,6 +38,19 @@ def test_ops_and_gradients(case: str) -> None:
     f, given = of_real(CASES[case]), (torch.randn(3, 4, 2), torch.randn(3, 4, 2), torch.randn(3, 4))
     check_traced(f, *given, sizes="fake")
     check_traced(gradients(lambda *x: (f(*x), x[0].sum() * x[1].sum() * x[2].sum())), *given, sizes="fake")
+
+
+class Windows(torch.nn.Module):
+    """A spectrogram, and the signal from it."""
+
+    def forward(self, x: Any) -> Any:
+        window = torch.hann_window(8)
+        made = torch.stft(x, 8, 4, window=window, return_complex=True)
+        return made.abs(), torch.istft(made * 2j, 8, 4, window=window)
+
+
+def test_short_transforms() -> None:
+    check(Windows(), (torch.randn(2, 32),), (torch.randn(3, 32),), dynamic_shapes=({0: torch.export.Dim("n")},))
 
 
 class Rotary(torch.nn.Module):

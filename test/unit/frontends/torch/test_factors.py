@@ -12,6 +12,8 @@ import sympy
 from torch.utils._sympy.functions import (
     CeilToInt,
     FloatPow,
+    FloatTrueDiv,
+    FloorDiv,
     FloorToInt,
     IntTrueDiv,
     OpaqueUnaryFn_sqrt,
@@ -50,6 +52,17 @@ def test_quotients_to_the_nearest(divisor: int) -> None:
     check(RoundToInt(IntTrueDiv(N, divisor)), lambda n: round(n / divisor), range(100))
 
 
+@pytest.mark.parametrize("step", [1.0, 0.75, -0.5, 1.5])
+def test_ranges_of_fractions(step: float) -> None:
+    """``torch.arange(0.5, n // 2, step)``"""
+    for start in (0.5, -1.25, 3.0):
+        for end, of in ((ToFloat(FloorDiv(N, 2)), lambda n: n // 2), (IntTrueDiv(N, 4), lambda n: n / 4),
+                        (sympy.Float(0.5) * ToFloat(N) + sympy.Float(0.25), lambda n: n * 0.5 + 0.25)):
+            for kind, rounded in ROUNDED:
+                check(kind(FloatTrueDiv(end - sympy.Float(start), sympy.Float(step))),
+                      lambda n, by=rounded, of=of, start=start: by((of(n) - start) / step), range(40))
+
+
 @pytest.mark.parametrize("root", [OpaqueUnaryFn_sqrt, lambda x: FloatPow(x, sympy.Float(0.5))])
 def test_square_roots(root: Callable[[Any], Any]) -> None:
     sizes = [*range(300), *(DRAWN.randrange(1 << 15) ** 2 + near for near in (-1, 0, 1) for _ in range(50))]
@@ -60,6 +73,8 @@ def test_square_roots(root: Callable[[Any], Any]) -> None:
 
 
 def test_others_are_refused() -> None:
-    for size in (RoundToInt(sympy.Float(0.7) * ToFloat(N)), FloorToInt(FloatPow(ToFloat(N), sympy.Float(0.25)))):
+    for size in (RoundToInt(sympy.Float(0.7) * ToFloat(N)), FloorToInt(FloatPow(ToFloat(N), sympy.Float(0.25))),
+                 FloorToInt(sympy.Float(0.1) * ToFloat(N) + sympy.Float(0.5)),
+                 CeilToInt(FloatTrueDiv(ToFloat(N), sympy.Float(0.1)))):
         with pytest.raises(NoSize):
             dim_of(size, {N: symbolic.sym("n")})

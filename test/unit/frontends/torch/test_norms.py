@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch_programs import check, check_traced, evaluated, exported, gradients
 
 from xcc.diagnostics import UserError
+from xcc.frontends.torch.capture import capture_fx
 
 aten: Any = torch.ops.aten
 
@@ -70,8 +72,9 @@ def test_batch_norm(form: str) -> None:
 
 def test_statistics_written_in_place_are_no_functional_graph() -> None:
     x, mean, variance = torch.randn(4, 3, 5), torch.zeros(3), torch.ones(3)
+    module = make_fx(lambda x, m, v: aten.native_batch_norm(x, None, None, m, v, True, 0.1, 0))(x, mean, variance)
     with pytest.raises(UserError, match="native_batch_norm.*running statistics in place"):
-        check_traced(lambda x, m, v: aten.native_batch_norm(x, None, None, m, v, True, 0.1, 1e-5), x, mean, variance)
+        evaluated(capture_fx(module), (x, mean, variance))
 
 
 def test_running_statistics_are_updates() -> None:

@@ -1,5 +1,8 @@
 """Traces in which all sizes are alike."""
 
+import io
+import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +12,9 @@ from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from xcc.frontends.torch.oblivious import _clamped, _of_kernels
+from xcc.frontends.torch.kernel_choice import of_kernels
+from xcc.frontends.torch.long_traces import told_when_long
+from xcc.frontends.torch.oblivious import _clamped
 from xcc.frontends.torch.size_order import _least, decided
 
 
@@ -32,7 +37,7 @@ class ShapeEnv:
 def test_kernels_put_no_guards_however_their_arguments_are_given(named, oblivious):
     env = ShapeEnv()
     x = SimpleNamespace(fake_mode=SimpleNamespace(shape_env=env))
-    call = _of_kernels(lambda flag, input: (flag, input))
+    call = of_kernels(lambda flag, input: (flag, input))
     with _config.patch(backed_size_oblivious=oblivious):
         assert (call(flag=3, input=x) if named else call(3, x)) == (3, x)
     assert env.entered == oblivious
@@ -90,3 +95,20 @@ def test_the_last_of_some_elements_is_one():
     assert decided(RANGES, last) is None
     assert decided(RANGES, last, {S: ValueRanges(1, int_oo)}) is True
     assert decided(RANGES, sympy.Not(last), {S: ValueRanges(1, int_oo)}) is False
+
+
+def test_what_takes_long_is_told_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        written = threading.Event()
+
+        def isatty(self) -> bool:
+            return True
+
+        def flush(self) -> None:
+            self.written.set()
+
+    for terminal, lines in ((Terminal(), 1), (io.StringIO(), 0)):
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with told_when_long(0):
+            assert not lines or Terminal.written.wait(60)
+        assert terminal.getvalue().count("quicker after torch._dynamo.mark_static(x, dim)") == lines

@@ -31,9 +31,21 @@ def traced(f: Any, args: tuple[Any, ...], sizes: str = "symbolic") -> TorchProgr
     def flat(*tensors: Any) -> list[Any]:
         return [t for t in _pytree.tree_leaves(f(*tensors)) if isinstance(t, torch.Tensor)]
 
-    module = make_fx(flat, aot_decompositions(), tracing_mode=sizes, _allow_non_fake_inputs=True)(*args)
-    module.graph.eliminate_dead_code()
+    module = _graph(flat, args, sizes)
+    if any(map(writes, module.graph.nodes)):
+        module = _graph(torch.func.functionalize(module), args, sizes)
     return capture_fx(module)
+
+
+def _graph(f: Any, args: tuple[Any, ...], sizes: str) -> Any:
+    module = make_fx(f, aot_decompositions(), tracing_mode=sizes, _allow_non_fake_inputs=True)(*args)
+    module.graph.eliminate_dead_code()
+    return module
+
+
+def writes(node: Any) -> bool:
+    """Whether it is a write into a tensor, such as a decomposition, or a gradient of torch's, leaves."""
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
 def gradients(f: Any) -> Any:

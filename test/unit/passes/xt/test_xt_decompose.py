@@ -79,6 +79,8 @@ CASES = [
     case("dynamic_quantize", lambda x: xt.dynamic_quantize(x), normal(3, 4)),
     case("dft", lambda x: xt.dft(x, axis=1, onesided=True), normal(2, 8, 1)),
     case("dft_inverse", lambda x: xt.dft(x, axis=0, inverse=True), normal(5, 3, 2)),
+    case("dft_long", lambda x: xt.dft(x, axis=1, onesided=True), normal(2, 120, 1)),
+    case("dft_long_inverse", lambda x: xt.dft(x, axis=0, inverse=True), normal(105, 2, 2)),
     case("random_uniform", lambda: xt.random_uniform(shape=(3, 7), low=-1.0, seed=1234567890123)),
     case("random_normal", lambda: xt.random_normal(shape=(50,), seed=5)),
     case("random_uniform_of_run", lambda seed, offset: xt.random_uniform(seed, offset, shape=(3, 7)),
