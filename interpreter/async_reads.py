@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xcc.interpreter.memory import Buffer
+from xcc.interpreter.memory import Buffer, any_of, pieces
 
 __all__ = ["AsyncReads", "Reads"]
 
@@ -31,11 +31,12 @@ class AsyncReads:
     reads: list[Reads] = field(default_factory=list)
     closed: int = 0
 
-    def add(self, buffer: Buffer, where: Array) -> None:
-        """Bytes at `where` are being read."""
+    def add(self, buffer: Buffer, byte: Array, size: int) -> None:
+        """The `size` bytes from each of `byte` are being read."""
         if not self.reads or self.reads[-1].group >= 0 or self.reads[-1].buffer is not buffer:
             self.reads.append(Reads(buffer, np.zeros(len(buffer.data), np.bool_)))
-        self.reads[-1].flags[where] = True
+        flags, where, every = pieces(self.reads[-1].flags, byte, size)
+        flags[where] = every
 
     def close(self) -> tuple[()]:
         """Closes the open group."""
@@ -65,4 +66,4 @@ class AsyncReads:
 
     def overlap(self, buffer: Buffer, byte: Array, size: int) -> bool:
         """Whether some of the `size` bytes from each of `byte` may still be read."""
-        return any(r.buffer is buffer and r.flags[byte[:, None] + np.arange(size)].any() for r in self.reads)
+        return any(r.buffer is buffer and any_of(r.flags, byte, size) for r in self.reads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,18 @@ def bank_cycles(byte: Array, size: int, warp: Array, lane: Array, banks: int, gr
         if apart and all((a == a[0]).all() for a in (bytes_, lanes, warps - warps[:, :1])):
             accesses, cycles, least = bank_cycles(bytes_[0], size, warps[0], lanes[0], banks)
             return groups * accesses, groups * cycles, groups * least
+    start = byte.min() // (banks * WORD) * (banks * WORD)      # a loop's steps differ by whole rows of banks
+    return _cycles((byte - start).tobytes(), size, (warp - warp.min()).tobytes(), lane.tobytes(), banks)
+
+
+@lru_cache(maxsize=256)
+def _cycles(bytes_: bytes, size: int, warps: bytes, lanes: bytes, banks: int) -> tuple[int, int, int]:
+    """`bank_cycles` of arrays of 64-bit integers, given as bytes."""
+    byte, warp, lane = (np.frombuffer(a, np.int64) for a in (bytes_, warps, lanes))
     words = max(1, size // WORD)
     lanes_per_phase = max(1, banks // words)
     phase = lane // lanes_per_phase
-    row = _numbered(warp.astype(np.int64) * 64 + phase)
+    row = _numbered(warp * 64 + phase)
     word = ((byte // WORD)[:, None] + np.arange(words)).reshape(-1)
     distinct = np.sort(np.repeat(row, words) * (1 << 32) + word)
     distinct = distinct[_first(distinct)]

@@ -13,7 +13,7 @@ from xcc.interpreter.async_reads import AsyncReads
 from xcc.interpreter.banks import bank_cycles
 from xcc.interpreter.clocks import PART, Clocks
 from xcc.interpreter.faults import FaultKind, KernelFault, Report
-from xcc.interpreter.memory import Buffer, MemRef, contiguous_strides
+from xcc.interpreter.memory import Buffer, MemRef, any_of, contiguous_strides, pieces
 from xcc.interpreter.races import Actors, Tracker
 
 __all__ = ["Machine", "Options", "expand"]
@@ -89,15 +89,18 @@ class Machine:
     def __post_init__(self) -> None:
         self.threads_per_group = self.block[0] * self.block[1] * self.block[2]
         self.count = self.threads_per_group * len(self.groups)
-        self.mask, self.full = np.ones(self.count, np.bool_), True
-        self.ended = np.zeros(self.count, np.bool_)
+        self.mask, self.full, self.actives = np.ones(self.count, np.bool_), True, self.count
+        self.ended, self.shared_bytes = np.zeros(self.count, np.bool_), 0
         self.local_group = np.repeat(np.arange(len(self.groups)), self.threads_per_group)
         self.local_thread = np.tile(np.arange(self.threads_per_group), len(self.groups))
         self.group = self.groups[self.local_group]
         self.lane = self.local_thread % self.options.warp
         self.warps_per_group = -(-self.threads_per_group // self.options.warp)
-        self.local_warp = self.local_group * self.warps_per_group + self.local_thread // self.options.warp
-        self.shared_bytes = 0
+        self.part, in_step = (self.local_thread // PART).astype(np.int32), self.local_thread // self.options.warp
+        self.local_warp = self.local_group * self.warps_per_group + in_step
+        self.actor = (self.group * self.threads_per_group + (
+            in_step if self.options.warp_order else self.local_thread)).astype(np.int32)
+        self.warp = (self.group * self.warps_per_group + in_step).astype(np.int32)
         self.clocks = Clocks(len(self.groups), self.threads_per_group)
         self.warp_epoch = np.zeros(len(self.groups) * self.warps_per_group, np.int32)
 
@@ -106,12 +109,13 @@ class Machine:
     @contextmanager
     def masked(self, mask: Array) -> Iterator[None]:
         """Runs the body with only the threads of `mask` active."""
-        saved, full = self.mask, self.full
-        self.mask, self.full = mask, bool(mask.all())
+        saved = self.mask, self.full, self.actives
+        actives = int(np.count_nonzero(mask))
+        self.mask, self.full, self.actives = mask, actives == self.count, actives
         try:
             yield
         finally:
-            self.mask, self.full = saved, full
+            self.mask, self.full, self.actives = saved
 
     def uniform(self, value: Array) -> np.ndarray[Any, Any] | None:
         """The one value that all active threads have, as a numpy scalar; None when they differ."""
@@ -124,8 +128,12 @@ class Machine:
         """`value` (an int or array over threads) of the active threads only."""
         value = np.asarray(value)
         if value.ndim == 0 or value.shape[0] == 1:
-            return np.broadcast_to(value.reshape(value.shape or (1,)), (int(self.mask.sum()), *value.shape[1:]))
+            return np.broadcast_to(value.reshape(value.shape or (1,)), (self.actives, *value.shape[1:]))
         return value if self.full else value[self.mask]
+
+    def spread(self, value: Array) -> Array:
+        """`value` with an entry a thread."""
+        return value if len(value) == self.count else np.broadcast_to(value, (self.count, *value.shape[1:]))
 
     def fault(self, kind: FaultKind, detail: str) -> KernelFault:
         return KernelFault(kind, self.where(), detail)
@@ -153,10 +161,9 @@ class Machine:
 
     def reads_on(self, buffer: Buffer, byte: Array, size: int) -> None:
         """Notes that `size` bytes from each of `byte` are being read until a wait, and a barrier behind it."""
-        where = byte[:, None] + np.arange(size)
-        if buffer.unfenced is not None and buffer.unfenced[where].any():
+        if any_of(buffer.unfenced, byte, size):
             raise self.fault("unfenced-write", "an instruction reads by itself what threads wrote without a fence")
-        self.reading.add(buffer, where)
+        self.reading.add(buffer, byte, size)
 
     def fence_writes(self) -> tuple[()]:
         """What threads stored to shared memory can be read by such instructions."""
@@ -180,13 +187,12 @@ class Machine:
             elements *= int(np.max(size))
         size = -(-max(1, elements) * dtype.itemsize // 16) * 16
         owner = self.local_group if space == "workgroup" else np.arange(self.count)
-        parts = len(self.groups) if space == "workgroup" else self.count
-        buffer = Buffer(np.full(parts * size, 0xFF, np.uint8), size, space, name)
+        length = size * (len(self.groups) if space == "workgroup" else self.count)
+        buffer = Buffer(np.full(length, 0xFF, np.uint8), size, space, name)
         if space == "workgroup":
             self.shared_bytes += size
-            buffer.written = np.zeros(parts * size, np.bool_)
-            buffer.unfenced = np.zeros(parts * size, np.bool_)
-            buffer.tracker = Tracker(parts * size, self.granule) if self.options.races else None
+            buffer.written, buffer.unfenced = np.zeros(length, np.bool_), np.zeros(length, np.bool_)
+            buffer.tracker = Tracker(length, self.granule) if self.options.races else None
         return MemRef(buffer, dtype, owner * (size // dtype.itemsize), 0, sizes, contiguous_strides(sizes))
 
     def address(self, ref: MemRef, indices: list[Array], width: int = 1) -> Array:
@@ -195,19 +201,18 @@ class Machine:
         last = len(indices) - 1
         for axis, (index, size, stride) in enumerate(zip(indices, ref.sizes, ref.strides, strict=True)):
             span = width - 1 if axis == last else 0
-            bad = self.active((index < 0) | (index + span >= size))
-            if bad.any() and not ref.buffer.empty:
+            outside = np.asarray((index < 0) | (index + span >= size))
+            if outside.any() and not ref.buffer.empty and (bad := self.active(outside)).any():
                 seen = self.active(index)[int(np.argmax(bad))]
                 limit = self.active(size)[int(np.argmax(bad))]
                 more = f" to {int(seen) + span}" if span else ""
                 raise self.fault("out-of-bounds", f"{self.name_thread(bad)}: index {int(seen)}{more} of dimension "
                                  f"{axis} of size {int(limit)} in {ref.buffer.name or ref.buffer.space}")
             linear = linear + index * stride
-        linear = np.asarray(linear, np.int64)
-        linear = linear.reshape(1) if linear.ndim == 0 else linear
+        linear = np.atleast_1d(np.asarray(linear, np.int64))
         capacity = ref.buffer.size // ref.dtype.itemsize
-        bad = self.active((linear < 0) | (linear + width > capacity))
-        if bad.any():
+        outside = (linear < 0) | (linear + width > capacity)
+        if outside.any() and (bad := self.active(outside)).any():
             raise self.fault("out-of-bounds", f"{self.name_thread(bad)}: element "
                              f"{int(self.active(linear)[int(np.argmax(bad))])} of the {capacity} elements of "
                              f"{ref.buffer.name or ref.buffer.space}")
@@ -226,16 +231,16 @@ class Machine:
         copied: by an asynchronous copy, which needs no fence (see `fence_writes`), whatever was there before.
         """
         width = values.shape[1]
-        values = np.ascontiguousarray(np.broadcast_to(values, (self.count, width)).astype(ref.dtype, copy=False))
+        values = np.ascontiguousarray(self.spread(values).astype(ref.dtype, copy=False))
+        linear = self.spread(linear)
         self._observe(ref, linear, width, mask, write=values)
-        if ref.buffer.unfenced is not None:
-            threads = self.mask if mask is None else self.mask & mask
-            byte = np.broadcast_to(linear, (self.count,))[threads] * ref.dtype.itemsize
-            ref.buffer.unfenced[byte[:, None] + np.arange(width * ref.dtype.itemsize)] = not copied
         active = self.mask if mask is None else self.mask & mask
-        if ref.buffer.empty and active.any():
+        at = linear[active]
+        if ref.buffer.empty and len(at):
             raise self.fault("out-of-bounds", f"writes to {ref.buffer.name}, which has no element")
-        at = np.broadcast_to(linear, (self.count,))[active]
+        if ref.buffer.unfenced is not None and len(at):
+            flags, where, every = pieces(ref.buffer.unfenced, at * ref.dtype.itemsize, width * ref.dtype.itemsize)
+            flags[where] = 0 if copied else every
         ref.buffer.typed(ref.dtype)[at[:, None] + np.arange(width)] = values[active]
 
     def _observe(self, ref: MemRef, linear: Array, width: int, mask: Array | None, write: Array | None) -> None:
@@ -246,7 +251,7 @@ class Machine:
         threads = np.flatnonzero(self.mask if mask is None else self.mask & mask)
         if not len(threads):
             return
-        at = np.broadcast_to(linear, (self.count,))[threads]
+        at = self.spread(linear)[threads]
         size = width * ref.dtype.itemsize
         byte = at * ref.dtype.itemsize
         if buffer.space == "workgroup":
@@ -266,26 +271,21 @@ class Machine:
                              "accessed with no barrier between")
 
     def actors(self, threads: Array) -> Actors:
-        group, warp = self.local_group[threads], self.local_warp[threads]
-        number, in_group = self.group[threads], self.local_thread[threads]
-        part = in_group // PART
-        one = in_group // self.options.warp if self.options.warp_order else in_group
-        return Actors(thread=(number * self.threads_per_group + one).astype(np.int32),
-                      warp=(number * self.warps_per_group + in_group // self.options.warp).astype(np.int32),
-                      group=number.astype(np.int32), epoch=self.clocks.own[group, part], part=part,
-                      warp_epoch=self.warp_epoch[warp], seen=self.clocks.seen[group, part])
+        local, part, group = self.local_group[threads], self.part[threads], self.group[threads].astype(np.int32)
+        return Actors(self.actor[threads], self.warp[threads], group, self.clocks.own[local, part],
+                      self.warp_epoch[self.local_warp[threads]], part, self.clocks.seen[local, part])
 
     def _observe_shared(self, buffer: Buffer, byte: Array, size: int, threads: Array, write: bool) -> None:
-        where = byte[:, None] + np.arange(size)
-        if buffer.copying is not None and buffer.copying[where].any():
+        if any_of(buffer.copying, byte, size):
             raise self.fault("pending-copy", "the access overlaps an asynchronous copy that was not waited for")
         if write:
             self.check_reads(buffer, byte, size)
         if buffer.written is not None:
+            flags, where, every = pieces(buffer.written, byte, size)
             if write:
-                buffer.written[where] = True
-            elif not (known := buffer.written[where]).all():
-                missing = int((~known).any(axis=1).sum())
+                flags[where] = every
+            elif (unknown := flags[where] != every).any():
+                missing = int(unknown.any(axis=1).sum())
                 if self.options.uninitialised == "fault":
                     raise self.fault("uninitialised", f"{missing} threads read shared memory that nobody wrote")
                 key = self.where()

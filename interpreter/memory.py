@@ -10,9 +10,10 @@ import numpy as np
 
 from xcc.interpreter.races import Tracker
 
-__all__ = ["Buffer", "MemRef", "contiguous_strides"]
+__all__ = ["Buffer", "MemRef", "any_of", "contiguous_strides", "pieces"]
 
 Array = np.ndarray[Any, Any]
+ALL_SET = 0x0101010101010101        # flags of eight bytes
 
 
 @dataclass
@@ -75,3 +76,19 @@ def contiguous_strides(sizes: Sequence[int | Array]) -> list[int | Array]:
         strides.append(step)
         step = step * size
     return strides[::-1]
+
+
+def pieces(flags: Array, byte: Array, size: int) -> tuple[Array, Array, int]:
+    """The flags of the `size` bytes from each of `byte`, several at once: `flags` (one a byte) seen as integers, the
+    numbers (accesses, pieces) of those that the accesses touch, and the integer whose flags are all set."""
+    aligned = int(np.bitwise_or.reduce(byte)) | size | len(flags)
+    step = min(aligned & -aligned, 8)
+    return flags.view(f"u{step}"), (byte // step)[:, None] + np.arange(size // step), ALL_SET >> 8 * (8 - step)
+
+
+def any_of(flags: Array | None, byte: Array, size: int) -> bool:
+    """Whether a flag of the `size` bytes from each of `byte` is set, where there are flags."""
+    if flags is None:
+        return False
+    seen, where, _ = pieces(flags, byte, size)
+    return bool(seen[where].any())

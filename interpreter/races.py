@@ -98,10 +98,15 @@ class Tracker:
         record = self._read
         # Readers ordered before this access are forgotten; the others merge into "many".
         keep = record.unordered(at, who)
-        before = [(r, r[at]) for r in (record.thread, record.warp, record.group)]
+        fields = (record.thread, record.warp, record.group)
+        before = [field[at] for field in fields] if keep.any() else [None] * len(fields)
         record.put(at, who)
-        for (field, old), mine in zip(before, (who.thread, who.warp, who.group), strict=True):
-            field[at[(keep & (old != mine)) | (field[at] != mine)]] = MANY
+        for field, old, mine in zip(fields, before, (who.thread, who.warp, who.group), strict=True):
+            many = field[at] != mine
+            if old is not None:
+                many |= keep & (old != mine)
+            if many.any():
+                field[at[many]] = MANY
         return None
 
     def write(self, byte: Array, width: int, who: Actors, values: Array) -> int | None:

@@ -7,7 +7,8 @@ Under a pretended host (``XCC_PRETENDED_HOST``) a test that comes to run code wh
 is skipped there: such hosts are for looking at what is compiled.
 
 Models compile in the process of the test, but in the tests of the folders `APART` and of modules marked ``apart``,
-which are about the processes that compile, errors or the cache (e2e/in_process.py).
+which are about the processes that compile, errors or the cache, and of GPU kernels that are interpreted LLVM makes code
+of one in three (e2e/in_process.py).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from in_process import STAND_INS
+from in_process import stand_ins
 
 from xcc.diagnostics import UserError
 
@@ -33,7 +34,7 @@ APART = ("test/unit/benchmarks", "test/unit/cache", "test/unit/driver", "test/un
 def compile_here(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if not (request.node.nodeid.startswith(APART) or request.node.get_closest_marker("apart")):
-            for place, stand_in in STAND_INS.items():
+            for place, stand_in in stand_ins().items():
                 patch.setattr(place, stand_in)
         yield
 

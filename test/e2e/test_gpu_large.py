@@ -65,9 +65,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[tuple[int, ...], str], ..
 
 
 def on_chips() -> list[tuple[str, bool, str]]:
-    """Each case, of known and of symbolic sizes, on one chip of either vendor, the chips in turn."""
-    return [(name, dynamic, chips[(i + dynamic) % 2]) for i, name in enumerate(CASES) for dynamic in (False, True)
-            for chips in (("sm_80", "sm_90a"), ("gfx942", "gfx1100"))]
+    """Each case of known sizes on a chip of one vendor and of symbolic ones on one of the other, the chips in turn."""
+    chips = ("sm_80", "gfx942", "sm_90a", "gfx1100")
+    return [(name, dynamic, chips[(i // 2 * 2 + (i + dynamic) % 2) % 4]) for i, name in enumerate(CASES)
+            for dynamic in (False, True)]
 
 
 @pytest.mark.parametrize(("name", "dynamic", "chip"), on_chips())

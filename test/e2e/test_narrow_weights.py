@@ -94,7 +94,7 @@ def test_products_decode_what_they_read_on_this_cpu() -> None:
 @pytest.mark.parametrize("target, chip", [("nvptx,code=ptx", "sm_80"), ("amdgcn", "gfx942")])
 def test_products_decode_what_they_read_on_gpus(target: str, chip: str) -> None:
     n = some_of_each(2)
-    compiled = xcc.compile(n.model(), target=target, chip=chip, keep_ir=True)
+    compiled = xcc.compile(n.model(), target=target, chip=chip, cache=False, keep_ir=True)
     a = compiled.artifact
     compiled._executor = make_executor(a.program, a.members, a.weights, a.manifest)
     checked(n, compiled.run(n.feeds))
@@ -107,7 +107,7 @@ def test_filters_stay_narrow_on_gpus() -> None:
     n.convolution("INT8", x, 24, 3, 0, 0)
     n.convolution("INT4", x, 160, 1, 1, 16)
     n.convolution("FLOAT8E4M3FN", x, 16, 3, 0, 0)
-    compiled = xcc.compile(n.model(), target="nvptx,code=ptx", chip="sm_80", keep_ir=True)
+    compiled = xcc.compile(n.model(), target="nvptx,code=ptx", chip="sm_80", cache=False, keep_ir=True)
     a = compiled.artifact
     compiled._executor = make_executor(a.program, a.members, a.weights, a.manifest)
     checked(n, compiled.run(n.feeds))

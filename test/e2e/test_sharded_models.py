@@ -102,12 +102,15 @@ def test_what_cannot_be(options: dict[str, Any], why: str, tmp_path: Path) -> No
 
 
 TRANSFORMERS = ("bert_tiny", "gpt2_tiny", "llama_tiny", "vit_tiny")
-OTHERS = ("resnet_tiny", "silero_vad_16k_op15", "silero_vad_16k_sequence", "silero_vad_8k", "silero_vad_half",
-          "silero_vad_op18_ifless", "silero_vad_openvino_16k")
+DETECTORS = ("silero_vad_16k_op15", "silero_vad_16k_sequence", "silero_vad_8k", "silero_vad_half",
+             "silero_vad_op18_ifless", "silero_vad_openvino_16k")
+MESHES = ("tp:2", "tp:3", "tp:4", "dp:2,tp:2", "pp:2")
+DIVIDED = [(name, mesh) for name in (*TRANSFORMERS, "resnet_tiny") for mesh in MESHES] + [
+    (name, MESHES[(i + step) % len(MESHES)]) for i, name in enumerate(DETECTORS) for step in (0, 2)]
+"""Each model with each mesh; of the exports of one voice detector each with two."""
 
 
-@pytest.mark.parametrize("mesh", ("tp:2", "tp:3", "tp:4", "dp:2,tp:2", "pp:2"))
-@pytest.mark.parametrize("name", (*TRANSFORMERS, *OTHERS))
+@pytest.mark.parametrize(("name", "mesh"), DIVIDED)
 def test_exported_models(name: str, mesh: str) -> None:
     """Transformers have two sums a layer, where heads divide, and what embeddings and logits are gathered of."""
     model = MODELS[name]

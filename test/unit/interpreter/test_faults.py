@@ -6,6 +6,7 @@ import pytest
 from xcc.interpreter.faults import KernelFault
 from xcc.interpreter.kernel import run_kernel
 from xcc.interpreter.machine import Options
+from xcc.interpreter.memory import any_of, pieces
 
 SHARED = "#gpu.address_space<workgroup>"
 
@@ -164,3 +165,19 @@ def test_asynchronous_copy_with_wait_and_barrier():
         memref.store %w, %y[%t] : memref<64xf32>""", threads=16)
     np.testing.assert_array_equal(y[:16], 0)
     assert not report.uninitialised
+
+
+def test_flags_of_bytes_are_those_of_the_pieces_they_are_seen_in():
+    rng = np.random.default_rng(0)
+    for length, size, unit in ((64, 1, 1), (64, 2, 2), (96, 4, 4), (96, 8, 8), (128, 16, 16), (60, 12, 4), (64, 8, 2)):
+        byte = rng.integers(0, (length - size) // unit + 1, 5) * unit
+        where = byte[:, None] + np.arange(size)
+        for share in (0.02, 0.9):
+            flags = rng.random(length) < share
+            seen, at, every = pieces(flags, byte, size)
+            assert any_of(flags, byte, size) == flags[where].any()
+            assert ((seen[at] == every).all(axis=1) == flags[where].all(axis=1)).all()
+            wanted = flags.copy()
+            wanted[where] = True
+            seen[at] = every
+            assert (flags == wanted).all()
