@@ -3,11 +3,14 @@ reads."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
-from compiled import check, filled, on_chip
+from compiled import build, check, compiled, filled, on_chip
 
 from xcc.dialects import xt
 from xcc.frontends.shared.convolution import filter_gradient
+from xcc.runtime.program import Launch
 from xcc.targets import gpu_contraction, gpu_convolution
 
 
@@ -80,6 +83,20 @@ def test_losses_of_sizes_that_no_parts_divide(chip, dtype):
         check(lambda x, y: xt.reduce(xt.mul(xt.sub(x, y), x), kind="sum", axes=(0, 1)),
               *(filled((101, 1013), dtype, n, -0.3, 0.3) for n in range(2)), tolerance=8)
         check(lambda x: xt.reduce(x, kind="max", axes=(0,)), filled((20011, 7), dtype))
+
+
+@pytest.mark.parametrize(("chip", "dtype", "m", "n", "k"), [
+    ("sm_90a", "float32", 7, 7, 20003), ("sm_90a", "float16", 3, 64, 60011), ("gfx942", "float16", 7, 7, 20003),
+    ("gfx1100", "float32", 64, 100, 4001)])
+def test_sums_of_lengths_that_no_parts_divide(chip, dtype, m, n, k):
+    """Gradients of small weights: several workgroups add up a tile."""
+    def gradient(x, g):
+        return xt.dot_general(x, g, lhs_contract=(0,), rhs_contract=(0,))
+    x, g = filled((k, m), dtype, 0, -0.3, 0.3), filled((k, n), dtype, 1, -0.3, 0.3)
+    with on_chip(chip):
+        launches = [s for s in compiled(build(gradient, [x, g])).artifact.program.body if isinstance(s, Launch)]
+        assert any(math.prod(s.grid) > 60 for s in launches)
+        check(gradient, x, g, tolerance=8)
 
 
 @pytest.mark.parametrize("chip", ["sm_80", "gfx942"])
