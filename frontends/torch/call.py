@@ -32,7 +32,8 @@ class BoxedCall:
         arguments = [(places[i.name], known[i.name]) for i in model.inputs]
         self._pick = picked([n for n, _ in arguments])
         self._turned = [(n, a.order) for n, (_, a) in enumerate(arguments) if a.order]
-        self._numbers = [n for n, (_, a) in enumerate(arguments) if _is_number(a.spec)]
+        self._numbers = [n for n, (_, a) in enumerate(arguments) if isinstance(a.spec, TensorSpec) and a.spec.scalar]
+        self._symbols = [n for n, a in arguments if isinstance(a.spec, SizeSpec)]   # which the program has as symbols
         self._draws = bool(seeds)
         self._sizes = sizes_of(graph)
         self._solved: dict[Sizes, dict[str, int]] = {}
@@ -44,6 +45,7 @@ class BoxedCall:
         self._static = [n for n, (_, a) in enumerate(arguments) if a.name in fixed]
         self._call = tensor_call(model, [o.order for o in results], dict(self._turned), self._static,
                                  [n for n, _ in arguments])
+        self._unread: Any = None
         self._turn = model.turn
         made = {_key(o): n for n, o in enumerate(results)}
         self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
@@ -61,15 +63,25 @@ class BoxedCall:
                 arguments.append(self._call.seed())
             key = key_of(self._sizes, arguments) if self._sizes else ()
             repeat = self._repeats.get(key)
-            made = None if repeat is None else repeat(arguments)
+            given = self._tensors(arguments) if self._symbols else arguments
+            made = None if repeat is None else repeat(given)
             if made is None:
-                made = self._call_anew(arguments, key)
+                made = self._call_anew(given, key)
             if self._taken is not None and not self._plain:
                 made = list(self._taken([*made, *arguments, None]))
             elif not self._plain:
                 made = [r.value(made, arguments, self._solved[key]) for r in self._results]
         arguments.clear()
         return made
+
+    def _tensors(self, arguments: list[Any]) -> list[Any]:
+        """The arguments, with a tensor that nobody reads for each number that the program has as a symbol."""
+        out = list(arguments)
+        if self._unread is None:
+            self._unread = self._call.number(0)
+        for n in self._symbols:
+            out[n] = self._unread
+        return out
 
     def _call_anew(self, arguments: list[Any], key: Sizes) -> list[torch.Tensor]:
         """A call that is no repeat of one before; what it makes."""
@@ -108,7 +120,8 @@ class BoxedCall:
         return symbols
 
     def _laid(self, tensors: Sequence[Any]) -> list[torch.Tensor]:
-        """The tensors in dense memory, in the orders that the program has been compiled for; numbers as tensors."""
+        """The tensors in dense memory, in the orders that the program has been compiled for; what another part of the
+        graph has made of sizes as tensors."""
         out = list(tensors)
         for n in self._numbers:
             out[n] = self._call.number(out[n])
@@ -121,11 +134,6 @@ def _put_back(argument: Any, tensor: Any, order: tuple[int, ...]) -> None:
     """Writes what the program has written into `argument`, where it was not the argument's own memory."""
     if tensor.data_ptr() != argument.data_ptr():
         (argument.permute(order) if order else argument).copy_(tensor)
-
-
-def _is_number(spec: Any) -> bool:
-    """Whether the argument is a number of Python's: a size, or what another part of the graph has made of sizes."""
-    return isinstance(spec, SizeSpec) or isinstance(spec, TensorSpec) and spec.scalar
 
 
 def key_of(places: Places, arguments: Sequence[torch.Tensor]) -> Sizes:

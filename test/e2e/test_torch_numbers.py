@@ -15,6 +15,7 @@ from torch._dynamo.utils import counters
 import xcc.torch
 from xcc.frontends.torch import backend
 from xcc.frontends.torch.capture import capture_fx
+from xcc.frontends.torch.tensor_call import TensorCall
 
 pytestmark = pytest.mark.usefixtures("fresh_torch")
 
@@ -78,6 +79,23 @@ def test_a_float_of_a_branch() -> None:
 
     assert compilations(f, *((torch.randn(3, 4), a) for a in (0.1, 0.1, 0.3)),
                         like=lambda x, a: x * a if x.sum() > 0 else x - a) == [1, 1, 2]
+
+
+@pytest.mark.parametrize("versions", [0, 8])
+def test_ints_are_symbols(versions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which a call makes no tensor; torch gets back what is made of them."""
+    made = []
+    number = TensorCall.number
+    monkeypatch.setattr(TensorCall, "number", lambda self, value: made.append(value) or number(self, value))
+
+    def f(x: Any, n: int, k: dict[str, int]) -> Any:
+        return x.sum(0) * n, x.view(n, -1), n + 1, n, F.max_pool1d(x[None], **k)
+
+    compiled = xcc.torch.compile(f, strict=True, versions=versions)
+    for n in (2, 4, 4, 4, 5, 5):
+        x, k = torch.randn(20, 3), {"kernel_size": 2}
+        torch.testing.assert_close(compiled(x, n, k), f(x, n, k), rtol=1e-4, atol=1e-4)
+    assert len(made) <= 4
 
 
 def test_an_int_cuts_a_row_that_broadcasts() -> None:
