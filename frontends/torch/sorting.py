@@ -12,6 +12,8 @@ from xcc.frontends.torch.promotion import category
 from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
 
+SEARCHED = 32       # elements of a row in which halving is quicker than a comparison with each
+
 
 def _numbers(x: Value) -> Value:
     """Bools as numbers, which alone have an order."""
@@ -112,14 +114,26 @@ def searchsorted(cx: Context) -> Value:
     value = cx.value_of(cx["self"], kind)
     right = bool(cx["right"]) or cx.args.get("side") == "right"
     shape = xt.shape_of(rows)
+    if len(shape) == 1 and isinstance(shape[0], int) and shape[0] >= SEARCHED:
+        return convert(_searched(convert(rows, kind), shape[0], value, right), cx.out().dtype)
     rows = xt.reshape(convert(rows, kind), shape=(*shape[:-1], *[1] * (1 if len(shape) > 1 else rank_of(value)),
                                                   shape[-1]))
     wide = xt.reshape(value, shape=(*xt.shape_of(value), 1))
-    below = xt.compare(rows, wide, direction="le" if right else "lt")
-    if category(kind) == 2:
-        below = _nan_last(below, rows, wide, right)
+    below = _is_below(rows, wide, right)
     count = xt.reduce(convert(below, "i64"), kind="sum", axes=(rank_of(below) - 1,))
     return convert(xt.reshape(count, shape=cx.out().shape), cx.out().dtype)
+
+
+def _searched(row: Value, size: int, value: Value, right: bool) -> Value:
+    """As `searchsorted` in one row: the bits of the number of elements below, from the highest one."""
+    found = full(xt.shape_of(value), 0, "i64")
+    for bit in reversed(range(size.bit_length())):
+        more = xt.add(found, xt.scalar(1 << bit, "i64"))
+        last = xt.sub(xt.minimum(more, xt.scalar(size, "i64")), xt.scalar(1, "i64"))
+        below = _is_below(xt.gather(row, last, axis=0), value, right)
+        fits = xt.compare(more, xt.scalar(size, "i64"), direction="le")
+        found = xt.select(xt.and_(fits, below), more, found)
+    return found
 
 
 @aten("histc")
@@ -139,8 +153,12 @@ def histogram(cx: Context) -> Value:
     return convert(slice_axis(counts, 0, 0, bins), element(x))
 
 
-def _nan_last(below: Value, rows: Value, value: Value, right: bool) -> Value:
-    """NaN is above all numbers and equal to itself."""
+def _is_below(rows: Value, value: Value, right: bool) -> Value:
+    """Whether elements of `rows` are below `value`, or not above it with `right`. NaN is above all numbers and equal to
+    itself."""
+    below = xt.compare(rows, value, direction="le" if right else "lt")
+    if category(element(value)) != 2:
+        return below
     nan = xt.is_nan(value)
     return xt.or_(below, nan if right else xt.and_(nan, xt.not_(xt.is_nan(rows))))
 

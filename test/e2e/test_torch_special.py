@@ -84,3 +84,17 @@ def test_ctc_loss(packed: bool) -> None:
         made, expected = ([y := g(x, *given), *torch.autograd.grad(y.sum(), x)] for g in (compiled, f))
         for got, want in zip(made, expected, strict=True):
             torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [31, 33, 256, 257])
+def test_places_in_a_sorted_row(size: int) -> None:
+    """Counted in short rows, found by halves in others: at, between and beyond the elements, some of them equal."""
+    row = (torch.randn(size) * 9).round().sort()[0]
+    x = torch.cat((row, row + 0.5, torch.tensor([float("nan"), float("inf"), -float("inf")])))
+
+    def places(x: Any, row: Any) -> Any:
+        return torch.bucketize(x, row), torch.searchsorted(row, x, side="right", out_int32=True), \
+            torch.bucketize(x[:-3].long(), row.long())
+
+    for got, want in zip(xcc.torch.compile(places, strict=True)(x, row), places(x, row), strict=True):
+        assert torch.equal(got, want)

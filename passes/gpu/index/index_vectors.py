@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Union
 
 from xcc._mlir import Operation, Value, ir, maker
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, capped, divisor
@@ -25,12 +26,23 @@ def _last(value: Value) -> int:
     return int(ir.VectorType(value.type).shape[-1])
 
 
-def step_along(value: Value, width: int) -> tuple[int, int] | None:
+Step = Union[tuple[int, int], None]
+
+
+def step_along(value: Value, width: int, seen: dict[Value, Step] | None = None) -> Step:
     """How an index vector moves within each aligned run of `width` elements along its last dim.
 
     (step, divisor): neighbours differ by `step`, and the first element of each run is a multiple of `divisor`.
-    None when nothing is known.
+    None when nothing is known. `seen`: of values that others share, which have as many ways to them as there are
+    paths.
     """
+    seen = {} if seen is None else seen
+    if value not in seen:
+        seen[value] = _step_along(value, width, seen)
+    return seen[value]
+
+
+def _step_along(value: Value, width: int, seen: dict[Value, Step]) -> Step:
     if _last(value) == 1:
         return 0, divisor(value) if not isinstance(value.type, ir.VectorType) else _lanes_divisor(value)
     fixed = splat(value)
@@ -44,15 +56,15 @@ def step_along(value: Value, width: int) -> tuple[int, int] | None:
     if op.name in ("vector.broadcast", "vector.shape_cast"):
         source = op.operands[0]
         if _last(source) == _last(value):
-            return step_along(source, width)
+            return step_along(source, width, seen)
         if op.name == "vector.broadcast" and _last(source) == 1:
-            return 0, step_along(source, width)[1]  # type: ignore[index]
+            return 0, step_along(source, width, seen)[1]  # type: ignore[index]
         return None
     if op.name == "vector.transfer_read":       # the same element for all, where the last dim is none of memory's
         return (0, 1) if isinstance(op.attributes["permutation_map"].value.results[-1], ir.AffineConstantExpr) else None
     if not op.operands or not op.name.startswith(("arith.", "math.", "vector.gather")):
         return None
-    sides = [step_along(v, width) for v in op.operands]
+    sides = [step_along(v, width, seen) for v in op.operands]
     if any(x is None for x in sides):
         return None
     known = [x for x in sides if x is not None]
