@@ -45,7 +45,7 @@ class BoxedCall:
         self._static = [n for n, (_, a) in enumerate(arguments) if a.name in fixed]
         self._call = tensor_call(model, [o.order for o in results], dict(self._turned), self._static,
                                  [n for n, _ in arguments])
-        self._unread: Any = None
+        self._unread: torch.Tensor | None = None
         self._turn = model.turn
         made = {_key(o): n for n, o in enumerate(results)}
         self._results = [_Result(o, graph, made.get(_key(o), -1), places) for o in graph.outputs if not o.updates]
@@ -74,7 +74,7 @@ class BoxedCall:
         arguments.clear()
         return made
 
-    def _tensors(self, arguments: list[Any]) -> list[Any]:
+    def _tensors(self, arguments: Sequence[torch.Tensor | int]) -> list[torch.Tensor | int]:
         """The arguments, with a tensor that nobody reads for each number that the program has as a symbol."""
         out = list(arguments)
         if self._unread is None:
