@@ -10,10 +10,10 @@ import math
 
 from xcc import symbolic
 from xcc._mlir import Type, Value, ir
-from xcc.passes.gpu.layout.fragments import MatrixInstruction, exact_instructions
+from xcc.passes.gpu.layout.fragments import MatrixInstruction, instructions_for
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
-from xcc.passes.linalg.kernel.reduction_body import EXTENSIONS, loops_of, narrow, product_operands
+from xcc.passes.linalg.kernel.reduction_body import EXTENSIONS, is_lossy, loops_of, narrow, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
@@ -47,7 +47,7 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     deep = volume(op.loops[p] for p in loops)
     batch = volume(place.dims) // max(1, sizes[rows] * sizes[columns])
     element = multiplied_type(factors[0])
-    instructions = exact_instructions(chip, multiplied_types(factors))
+    instructions = instructions_for(chip, multiplied_types(factors), is_lossy(op))
     width = element_bytes(element)
     tile = matrix_tile(sizes[rows], sizes[columns], deep, batch, width, not instructions, chip,
                        operands=(loaded(op, factors[0], width), loaded(op, factors[1], width)),
@@ -119,8 +119,9 @@ def least_depth(instructions: list[MatrixInstruction], rows: int, columns: int) 
 
 
 def takes_warpgroups(op: Op, factors: tuple[Value, Value], instructions: list[MatrixInstruction]) -> bool:
-    """Whether `instructions` has one of warpgroups for the product: of bytes only where both factors lie along k."""
+    """Whether `instructions` has one of warpgroups for the product: only where both factors lie along k, but for
+    elements of two bytes."""
     if not any(i.warps > 1 for i in instructions):
         return False
     summed = {p for p, r in enumerate(op.reduction) if r}
-    return element_bytes(multiplied_type(factors[0])) > 1 or all(along(op, v, summed) for v in factors)
+    return element_bytes(multiplied_type(factors[0])) == 2 or all(along(op, v, summed) for v in factors)

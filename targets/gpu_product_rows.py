@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from xcc.passes.gpu.layout.fragments import exact_instructions
+from xcc.passes.gpu.layout.fragments import instructions_for
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
-from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
+from xcc.passes.linalg.kernel.reduction_body import is_lossy, loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.targets.base import Chip
@@ -37,7 +37,7 @@ def product_rows(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
             or any(sum(o.reduction) != 1 or o.loops[o.reduction.index(True)] != size for o in others):
         return None
     element = multiplied_type(factors[0])
-    found = [i for i in exact_instructions(chip, multiplied_types(factors)) if i.warps == 1]
+    found = [i for i in instructions_for(chip, multiplied_types(factors), is_lossy(op)) if i.warps == 1]
     width, lanes = element_bytes(element), max(pow2_above(size), min((i.n for i in found), default=8))
     row = max(rows)
     count = volume(d for n, d in enumerate(dims) if n != column)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 
-from xcc.passes.gpu.layout.fragments import exact_instructions
+from xcc.passes.gpu.layout.fragments import instructions_for
 from xcc.passes.linalg.kernel.chained import find_chained
 from xcc.passes.linalg.kernel.domain import Domain, contraction_of, domain, element_bytes, estimate
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.kernel.online import find_groups
-from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
+from xcc.passes.linalg.kernel.reduction_body import is_lossy, loops_of, product_operands
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
@@ -77,7 +77,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     batch = math.prod(estimate(d) for n, d in enumerate(dims) if n not in only[0] | only[1])
     deep = 1 if inner is None else _terms(op.loops[inner])
     element = multiplied_type(factors[0])
-    instructions = exact_instructions(chip, multiplied_types(factors))
+    instructions = instructions_for(chip, multiplied_types(factors), is_lossy(op))
     deepest = deep * _other_reductions(op, inner)
     width = element_bytes(element)
     several = sum(estimate(dims[d]) > 1 for d in only[1]) > 1        # powers of two share them

@@ -7,7 +7,7 @@ import numpy as np
 from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import window_size
 from xcc.dialects.xt.fields import dims, dtype, integer, operand, per_dim, text
-from xcc.dialects.xt.matmul import accumulator
+from xcc.dialects.xt.matmul import PRECISIONS, accumulator
 from xcc.dialects.xt.numeric import Array
 from xcc.dialects.xt.op import Attrs, InferError, XtOp, same_dims
 from xcc.dialects.xt.reduce import windows
@@ -30,6 +30,7 @@ class Convolution(XtOp, name="convolution"):
     `lhs_dilation` - 1 zeros lie between elements of x (transposed convolution), then `low` and `high` zeros around
     (negative crops). `rhs_dilation` spreads the filter. Output channels divide into `groups` equal parts.
     `dtype` is the result type (default x's); sums are formed in it, and in f32 for narrow floats.
+    `precision` "tf32" lets f32 operands be rounded to 10 bits of mantissa, as a chip's matrix instructions read them.
     """
 
     x = operand()
@@ -44,6 +45,7 @@ class Convolution(XtOp, name="convolution"):
     layout = text("NCHW", tuple(LAYOUTS))
     filter = text("OIHW", ("OIHW", "HWIO", "OHWI", "GIHWO", "OHWIo", "OHWIoi"))
     dtype = dtype(None)
+    precision = text("", PRECISIONS, optional=True)
     access = "contraction"
 
     def normalize(a: Attrs, x: TensorType, w: TensorType) -> None:

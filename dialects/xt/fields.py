@@ -38,7 +38,7 @@ class RegionField:
 @dataclass(frozen=True)
 class AttributeField:
     """`encode` makes the MLIR attribute from a Python value, `decode` reads it back; `complete` says what a value is,
-    by name, of an op whose first operand has so many dims."""
+    by name, of an op whose first operand has so many dims. optional: it is stored only where it is not the default."""
 
     kind: str
     default: Any
@@ -46,6 +46,7 @@ class AttributeField:
     decode: Callable[[Any], Any]
     choices: tuple[str, ...] = ()
     complete: Callable[..., object] | None = None
+    optional: bool = False
 
 
 def operand() -> OperandField:
@@ -87,9 +88,9 @@ def number(default: float = REQUIRED) -> AttributeField:
     return AttributeField("float", default, _f64, lambda a: a.value)
 
 
-def text(default: Any = REQUIRED, choices: Sequence[str] = ()) -> AttributeField:
+def text(default: Any = REQUIRED, choices: Sequence[str] = (), optional: bool = False) -> AttributeField:
     """A string; one of `choices` when given."""
-    return AttributeField("str", default, ir.StringAttr.get, lambda a: a.value, tuple(choices))
+    return AttributeField("str", default, ir.StringAttr.get, lambda a: a.value, tuple(choices), optional=optional)
 
 
 def dims(default: Any = REQUIRED) -> AttributeField:

@@ -8,11 +8,14 @@ import numpy as np
 from xcc._mlir import Value
 from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import merge_dim
-from xcc.dialects.xt.fields import dims, dtype, integer, integers, operand
+from xcc.dialects.xt.fields import dims, dtype, integer, integers, operand, text
 from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
 from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
 from xcc.symbolic import Dim
+
+PRECISIONS = ("", "tf32")
+"""Types to which a product may round f32 operands; "": none."""
 
 
 def accumulator(name: str) -> np.dtype[Any]:
@@ -25,6 +28,7 @@ class DotGeneral(XtOp, name="dot_general"):
 
     `lhs_batch[i]` pairs with `rhs_batch[i]`, `lhs_contract[i]` with `rhs_contract[i]`. `dtype` is the result type
     (default a's); sums are formed in it, and in f32 for narrow floats.
+    `precision` "tf32" lets f32 operands be rounded to 10 bits of mantissa, as a chip's matrix instructions read them.
     """
 
     a = operand()
@@ -34,6 +38,7 @@ class DotGeneral(XtOp, name="dot_general"):
     lhs_contract = integers()
     rhs_contract = integers()
     dtype = dtype(None)
+    precision = text("", PRECISIONS, optional=True)
     access = "contraction"
 
     def normalize(a: Attrs, lhs: TensorType, rhs: TensorType) -> None:

@@ -124,7 +124,7 @@ def _register(cls: type[OpDefinition], name: str) -> None:
     """Declares the op to MLIR through `ext`: operands, attributes, results, purity and the verifier."""
     kinds = {"one": ext.Operand[Any], "optional": ext.Operand[Any] | None, "many": Sequence[ext.Operand[Any]]}
     fields: dict[str, Any] = {k: kinds[v.kind] for k, v in cls.operand_fields.items()}
-    fields |= {k: Any for k in cls.attribute_fields}
+    fields |= {k: Any for k, f in cls.attribute_fields.items() if not f.optional}
     fields |= {k: ext.Result[Any] for k in cls.result_names}
 
     def verify_invariants(op: Operation) -> bool:
@@ -145,7 +145,8 @@ def _register(cls: type[OpDefinition], name: str) -> None:
 
 
 def _attribute(name: str, field: AttributeField, op: Operation) -> Any:
-    return field.decode(op.operation.attributes[name])
+    stored = op.operation.attributes
+    return field.default if field.optional and name not in stored else field.decode(stored[name])
 
 
 def _operand(index: int, op: Operation) -> Any:
@@ -219,7 +220,8 @@ def build(cls: type[OpDefinition], *values: Any, result_types: Any = None,
         results = result_types if result_types is not None else cls.inferred(a, *operands)
     except InferError as e:
         raise Misfit(f"xt.{_name(cls)}({', '.join(map(_describe, operands))}): {e}") from None
-    encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()}
+    encoded = {k: f.encode(getattr(a, k)) for k, f in cls.attribute_fields.items()
+               if not f.optional or getattr(a, k) != f.default}
     op = create(cls, values, encoded, [t.mlir() for t in as_tuple(results)])
     out = tuple(op.results)
     return out[0] if len(out) == 1 and not cls.variadic_results else out

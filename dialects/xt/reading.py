@@ -36,10 +36,10 @@ def op_class(op: Operation) -> type[OpDefinition] | None:
 def attrs_of(op: Operation) -> Attrs:
     """The attributes of an op (OpView or Operation) as Python values; InferError where one is missing."""
     stored, fields = op.operation.attributes, CLASSES[op.operation.name].attribute_fields
-    missing = [k for k in fields if k not in stored]
+    missing = [k for k, f in fields.items() if k not in stored and not f.optional]
     if missing:
         raise InferError(f"needs the attribute{'s' * (len(missing) > 1)} {', '.join(missing)}")
-    return Attrs(**{k: f.decode(stored[k]) for k, f in fields.items()})
+    return Attrs(**{k: f.decode(stored[k]) if k in stored else f.default for k, f in fields.items()})
 
 
 def grouped_operands(op: Operation) -> tuple[Any, ...]:

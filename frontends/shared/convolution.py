@@ -50,14 +50,15 @@ def input_gradient(grad: Any, w: Value, shape: Shape, low: Shape, strides: tuple
 
 
 def filter_gradient(x: Value, grad: Any, kernel: Shape, low: Shape, strides: tuple[int, ...],
-                    dilations: tuple[int, ...], groups: int) -> Value:
+                    dilations: tuple[int, ...], groups: int, precision: str = "") -> Value:
     """What a convolution of x [N, I, ...] gives its filter, [O, I/groups, kernel...]: x with grad as the filter.
 
-    The batch is what is summed over; strides and dilations change places. A filter of one pixel is a matrix.
+    The batch is what is summed over; strides and dilations change places. A filter of one pixel is a matrix,
+    whose product has the `precision`.
     """
     batch, channels, *spatial = xt.shape_of(x)
     if groups == 1 and all(k == 1 for k in kernel) and not any(low):
-        return _matrix_gradient(x, grad, strides)
+        return _matrix_gradient(x, grad, strides, precision)
     outs = xt.shape_of(grad)[2:]
     high = tuple((k - 1) * d + (o - 1) * s + 1 - n - p for k, d, o, s, n, p in
                  zip(kernel, dilations, outs, strides, spatial, low, strict=True))
@@ -88,7 +89,7 @@ def _depthwise_gradient(x: Value, grad: Value, pads: tuple[Shape, Shape], dilati
     return xt.reshape(out, shape=(channels, 1, *xt.shape_of(out)[-n:]))
 
 
-def _matrix_gradient(x: Value, grad: Value, strides: tuple[int, ...]) -> Value:
+def _matrix_gradient(x: Value, grad: Value, strides: tuple[int, ...], precision: str) -> Value:
     """The product of the pixels of `grad` [N, O, ...] and of those of `x` that a filter of one pixel has met."""
     outs = tuple(xt.shape_of(grad)[2:])
     if any(s != 1 for s in strides):
@@ -100,5 +101,6 @@ def _matrix_gradient(x: Value, grad: Value, strides: tuple[int, ...]) -> Value:
         rows = xt.transpose(image, perm=(0, *range(2, 2 + len(spatial)), 1))
         return xt.reshape(rows, shape=(math.prod(spatial, start=batch), channels))
 
-    out = xt.dot_general(pixels(grad), pixels(x), lhs_contract=(0,), rhs_contract=(0,), dtype=xt.TensorType.of(x).dtype)
+    out = xt.dot_general(pixels(grad), pixels(x), lhs_contract=(0,), rhs_contract=(0,), precision=precision,
+                         dtype=xt.TensorType.of(x).dtype)
     return xt.reshape(out, shape=(*xt.shape_of(out), *(1,) * len(outs)))

@@ -200,7 +200,7 @@ def _compiled(module: GraphModule, place: Place, options: BackendOptions, static
 
     with _failing(options):
         core, places, finish = without_views(module)
-        program = capture_fx(core)
+        program = capture_fx(core, rounded=compat.rounded_products(place.device))
         if sized and options.versions and not program.graph.mesh and sizes_of(program.graph) and gains_by_sizes(core):
             call = SizedCalls(program.graph, options.versions, lambda known: make(program, known), _boxed(core))
         else:

@@ -60,12 +60,12 @@ def capture_export(program: ExportedProgram) -> TorchProgram:
     return TorchProgram(graph, _weights(program, graph.inputs, reader.values))
 
 
-def capture_fx(module: GraphModule, name: str = "model") -> TorchProgram:
+def capture_fx(module: GraphModule, name: str = "model", rounded: tuple[str, ...] = ()) -> TorchProgram:
     """A graph module of ATen ops whose placeholders and outputs are flat (from AOTAutograd).
 
     Every placeholder becomes an input of kind user, or size for a Python int. Dims lie in memory as the traced tensors
     have them, where these are dense. Outputs may be sizes, numbers and None. A last ``copy_`` into a placeholder is an
-    update of it.
+    update of it. rounded: as TorchGraph has it.
     """
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     named = [(n.name, n.meta.get("val")) for n in placeholders if not is_ragged(n.meta.get("val"))]
@@ -81,7 +81,7 @@ def capture_fx(module: GraphModule, name: str = "model") -> TorchProgram:
     updates = tuple(Output(f"new {i.name}", reader.written[i.name], i.name, i.order) for i in inputs
                     if i.name in reader.written)
     graph = TorchGraph((*inputs, *reader.constants), tuple(reader.nodes), (*outputs, *updates), symbols.bounds(),
-                       "", "", name, tuple(reader.subgraphs), *_together(module.graph))
+                       "", "", name, tuple(reader.subgraphs), *_together(module.graph), rounded)
     with compat.real_tensors():
         return TorchProgram(graph, {i.target: to_numpy(reader.values[i.target]) for i in reader.constants if i.target})
 

@@ -194,3 +194,12 @@ def declared_ops() -> Iterator[None]:
             library._register_fake("grouped_mm_fallback",
                                    lambda input, weight, offs: input.new_empty(input.shape[0], weight.shape[2]))
         yield
+
+
+def rounded_products(device: torch.device) -> tuple[str, ...]:
+    """Of "convolution" and "product" those whose f32 operands torch lets be rounded to tf32 on `device`: by default
+    convolutions, and products after ``torch.set_float32_matmul_precision("high")``."""
+    if device.type != "cuda":
+        return ()
+    asked = torch._C._get_fp32_precision_getter
+    return tuple(kind for kind, op in (("convolution", "conv"), ("product", "matmul")) if asked("cuda", op) == "tf32")

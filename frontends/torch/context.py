@@ -175,6 +175,10 @@ class Context:
             return words_of(state)
         return self.graph.seed(), xt.scalar(self.graph.next_offset(), "i64")
 
+    def precision(self, kind: str) -> str:
+        """The precision of xt's convolutions or products, `kind` as in ``TorchGraph.rounded``."""
+        return self.graph.precision(kind)
+
     def wants(self, result: int) -> bool:
         """Whether anything reads the result."""
         return self.graph.is_read(self.node.name, result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.convolution import filter_gradient, input_gradient
-from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.context import Context, Shape
 from xcc.frontends.torch.registry import aten
 
 Options = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
@@ -27,7 +27,7 @@ def convolution_backward(cx: Context) -> tuple[Value | None, ...]:
 def _plain(cx: Context, grad: Value, x: Value, w: Value, options: Options) -> tuple[Value | None, Value | None]:
     wants = cx["output_mask"]
     to_input = input_gradient(grad, w, tuple(xt.shape_of(x)[2:]), *options) if wants[0] else None
-    return to_input, filter_gradient(x, grad, tuple(xt.shape_of(w)[2:]), *options) if wants[1] else None
+    return to_input, _filter(cx, x, grad, tuple(xt.shape_of(w)[2:]), options)
 
 
 def _transposed(cx: Context, grad: Value, x: Value, w: Value, options: Options) -> tuple[Value | None, Value | None]:
@@ -40,4 +40,8 @@ def _transposed(cx: Context, grad: Value, x: Value, w: Value, options: Options) 
         high = tuple((n - 1) * s + (k - 1) * d + 1 - out - p for n, s, k, d, out, p in
                      zip(xt.shape_of(x)[2:], strides, kernel, dilations, xt.shape_of(grad)[2:], low, strict=True))
         to_input = xt.convolution(grad, w, strides=strides, low=low, high=high, rhs_dilation=dilations, groups=groups)
-    return to_input, filter_gradient(grad, x, kernel, *options) if wants[1] else None
+    return to_input, _filter(cx, grad, x, kernel, options)
+
+
+def _filter(cx: Context, x: Value, grad: Value, kernel: Shape, options: Options) -> Value | None:
+    return filter_gradient(x, grad, kernel, *options, cx.precision("convolution")) if cx["output_mask"][1] else None

@@ -129,7 +129,8 @@ class Output:
 class TorchGraph:
     """`bounds`: the least and largest value of symbols, None for no limit. `in_spec`, `out_spec`: the nesting of a
     call's arguments and of what it returns, as the text that torch.utils._pytree writes ("" for flat ones). `mesh`: of
-    the ranks that run it together, as text ("" for one that runs alone), `groups`: the axes of each process group."""
+    the ranks that run it together, as text ("" for one that runs alone), `groups`: the axes of each process group.
+    `rounded`: of "convolution" and "product" those whose f32 operands torch lets be rounded to tf32."""
 
     inputs: tuple[Input, ...]
     nodes: tuple[Node, ...]
@@ -141,6 +142,7 @@ class TorchGraph:
     subgraphs: tuple[tuple[str, TorchGraph], ...] = field(default=())
     mesh: str = ""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    rounded: tuple[str, ...] = ()
 
     def arguments(self) -> list[Input]:
         """The inputs that the program has: without weights, and without sizes that others tell: those computed of
@@ -176,7 +178,7 @@ class TorchGraph:
 
     def _parts(self) -> Iterator[Any]:
         yield self.inputs, self.outputs, self.bounds, self.in_spec, self.out_spec, self.name
-        yield self.mesh, self.groups
+        yield self.mesh, self.groups, self.rounded
         for n in self.nodes:
             yield n.name, n.op, n.args, n.results, n.new
         for name, graph in self.subgraphs:

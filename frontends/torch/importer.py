@@ -39,6 +39,7 @@ from xcc.frontends.torch.graph import (
 )
 from xcc.frontends.torch.layout import inverse
 from xcc.frontends.torch.program import TorchProgram, captured
+from xcc.frontends.torch.rounded import allow_rounding, precision_of
 from xcc.runtime.mesh import Mesh
 from xcc.symbolic import Dim
 from xcc.weights import WeightStore
@@ -97,6 +98,7 @@ class GraphImporter:
                 self._node(node)
             results = [self._output(o) for o in self.graph.outputs]
             func_d.ReturnOp(results)
+        allow_rounding(module, self.graph.rounded)
         self._finish(module, main, arguments, results)
         return module
 
@@ -126,6 +128,9 @@ class GraphImporter:
         seed = next(self.env[Ref(i.name)] for i in self.graph.inputs if i.kind == "seed")
         assert not isinstance(seed, Number | Complex | int | symbolic.Expr)
         return seed
+
+    def precision(self, kind: str) -> str:
+        return precision_of(kind, self.graph.rounded)
 
     def next_offset(self) -> int:
         """0, 1, ...: one for each draw of random numbers."""

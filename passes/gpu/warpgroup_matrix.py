@@ -23,7 +23,7 @@ from xcc.passes.walk import ops_where
 
 SWIZZLES = {128: 1, 64: 2, 32: 3}
 UNIT = 16           # bytes
-NAMES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "ui8": "u8"}
+NAMES = {"f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "ui8": "u8"}
 
 
 @register_pass
@@ -49,10 +49,10 @@ def _multiply(op: Operation) -> list[Value]:
     sides = [ir.DictAttr(op.attributes[name]) for name in "ab" if name in op.attributes]
     steps = [[n * size // UNIT for n in ir.DenseI64ArrayAttr(s["steps"])] for s in sides]
     transposed = [int(not s["near_k"].value) for s in sides]
-    if size == 1 and any(transposed):
-        raise CompilerBug("wgmma reads bytes from rows along k alone")
+    if size != 2 and any(transposed):
+        raise CompilerBug("wgmma reads elements that do not have two bytes from rows along k alone")
     scales = ", 1, 1" if total == "f32" else ""
-    last = "p" + scales + "".join(f", {t}" for t in transposed if size > 1)
+    last = "p" + scales + "".join(f", {t}" for t in transposed if size == 2)
     held = "{" + ", ".join(f"${r}" for r in range(count)) + "}"
     # the fence behind what writes the statement's registers, and be it a copy of LLVM's
     lines = [".reg .b64 a, b;", ".reg .pred p;", "setp.eq.b32 p, 1, 1;", "wgmma.fence.sync.aligned;"]

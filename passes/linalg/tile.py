@@ -33,14 +33,13 @@ class Tile(Pass):
         for function in list(module.body.operations):
             if function.operation.name == "func.func" and "xcc.config" in function.attributes \
                     and "xcc.tiles" not in function.attributes:
-                lossy = ctx.options is not None and ctx.options.precision == "tf32"
-                tile_kernel(function, module, lossy)
+                tile_kernel(function, module)
 
 
-def tile_kernel(function: Operation, module: Module, lossy: bool = False) -> None:
-    """Replaces one kernel function by its tile program; `lossy` allows f32 products in tf32."""
+def tile_kernel(function: Operation, module: Module) -> None:
+    """Replaces one kernel function by its tile program."""
     kernel = read(function)
-    program = TileProgram(kernel, Schedule.from_attr(function.attributes["xcc.config"]), lossy)
+    program = TileProgram(kernel, Schedule.from_attr(function.attributes["xcc.config"]))
     with ir.InsertionPoint(function), function.location:
         new = program.declare(kernel.name + "__tiled", function.attributes)
     entry = new.opview.add_entry_block()

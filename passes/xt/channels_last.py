@@ -173,7 +173,7 @@ def _convolution(s: _Layouts, op: Operation) -> Value | None:
     plain = a.groups == 1 and all(v == 1 for v in (*kernel, *a.strides)) and not any((*a.low, *a.high))
     if s.options.pointwise_as_matmul and plain and all(v == 1 for v in a.lhs_dilation):
         flat = xt.reshape(s.filter(w, "HWIO"), shape=(xt.shape_of(w)[1], outs))
-        return xt.dot_general(image, flat, lhs_contract=(-1,), rhs_contract=(0,), dtype=a.dtype)
+        return xt.dot_general(image, flat, lhs_contract=(-1,), rhs_contract=(0,), dtype=a.dtype, precision=a.precision)
     block = s.options.block
     kind = "OHWIo" if block and a.groups == 1 and isinstance(outs, int) and outs % block == 0 else "HWIO"
     rest = {k: v for k, v in vars(a).items() if k not in ("layout", "filter")}

@@ -67,8 +67,8 @@ class MergeProducts(Pass):
             part = _part(op) if name_of(op) == "dot_general" else None
             if part is not None:
                 a = xt.attrs_of(op)
-                found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype, part.rounded,
-                                  str(xt.element_type_of(op.operands[1]))), []).append(part)
+                found.setdefault((op.operands[0], op.block, a.lhs_contract, a.rhs_contract, a.dtype, a.precision,
+                                  part.rounded, str(xt.element_type_of(op.operands[1]))), []).append(part)
         for parts in found.values():
             free = [p for p in parts if p.free]
             if len(free) > 1:
@@ -158,7 +158,7 @@ def _merge(parts: Sequence[_Part]) -> None:
     with at(first):
         matrix = xt.concatenate(*(_here(p.product.operands[1], first) for p in parts), axis=1 - a.rhs_contract[0])
         merged = xt.dot_general(first.operands[0], matrix, lhs_contract=a.lhs_contract, rhs_contract=a.rhs_contract,
-                                dtype=a.dtype)
+                                dtype=a.dtype, precision=a.precision)
         if any(p.bias is not None for p in parts):
             merged = xt.add(merged, _biases(parts, a.dtype))
         if parts[0].rounded:

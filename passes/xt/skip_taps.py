@@ -100,12 +100,13 @@ class _Tap:
         """What it adds, a whole image."""
         x, w = op.operands
         batch, *size, inputs = xt.shape_of(x)
-        outputs, dtype = xt.shape_of(w)[-1], xt.attrs_of(op).dtype
+        outputs, a = xt.shape_of(w)[-1], xt.attrs_of(op)
         read = xt.slice(x, starts=(0, *self.low, 0), limits=(
             batch, *(d - high for d, high in zip(size, self.high, strict=True)), inputs))
         tap = xt.slice(w, starts=(*self.place, 0, 0), limits=(*(n + 1 for n in self.place), inputs, outputs))
         product = xt.dot_general(read, xt.reshape(tap, shape=(inputs, outputs)), lhs_contract=(len(size) + 1,),
-                                 rhs_contract=(0,), dtype="f32" if dtype in ("f16", "bf16") else dtype)
+                                 rhs_contract=(0,), dtype="f32" if a.dtype in ("f16", "bf16") else a.dtype,
+                                 precision=a.precision)
         return xt.pad(product, low=(0, *self.high, 0), high=(0, *self.low, 0))
 
 

@@ -85,7 +85,7 @@ def _split(op: Operation, side: int) -> Value:
     joined, other = owner_op(op.operands[side]), op.operands[1 - side]
     parts, axis = list(joined.operands), xt.attrs_of(joined).axis
     dims = {"lhs_batch": a.lhs_batch, "rhs_batch": a.rhs_batch, "lhs_contract": a.lhs_contract,
-            "rhs_contract": a.rhs_contract}
+            "rhs_contract": a.rhs_contract, "precision": a.precision}
 
     def product(part: Value, with_: Value, dtype: str) -> Value:
         return xt.dot_general(*((with_, part) if side else (part, with_)), dtype=dtype, **dims)

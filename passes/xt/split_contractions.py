@@ -17,6 +17,7 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.tuning import Database, database
 from xcc.passes.shared.instruction_tables import instructions_of
+from xcc.passes.shared.lossy import ROUNDED
 from xcc.passes.xt.graph.rewrite import at, is_stored, name_of, replace, walk_ops
 from xcc.symbolic import Dim
 
@@ -99,7 +100,7 @@ class SplitContractions(Pass):
         parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
             [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores,
             p.m <= min(ctx.chip.streamed_rows, default=0) and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies,
-            _by_fma(p.dtype, ctx))
+            _by_fma(op, ctx))
         if not p.takes(parts):
             return
         a = xt.attrs_of(op)
@@ -111,7 +112,8 @@ class SplitContractions(Pass):
             made = xt.dot_general(
                 lhs, rhs, lhs_batch=(a.lhs_contract[0], *_moved(a.lhs_batch, a.lhs_contract[0])),
                 rhs_batch=(a.rhs_contract[0], *_moved(a.rhs_batch, a.rhs_contract[0])),
-                lhs_contract=(a.lhs_contract[0] + 1,), rhs_contract=(a.rhs_contract[0] + 1,), dtype=wide)
+                lhs_contract=(a.lhs_contract[0] + 1,), rhs_contract=(a.rhs_contract[0] + 1,), dtype=wide,
+                precision=a.precision)
             total = xt.reduce(made, kind="sum", axes=(0,), keepdims=False)
             replace(op, [total if a.dtype == wide else xt.convert(total, dtype=a.dtype)])
 
@@ -142,10 +144,11 @@ class Product:
         return tuple(p for p in (2 << n for n in range(9)) if self.takes(p))
 
 
-def _by_fma(dtype: str, ctx: PassContext) -> bool:
-    """Whether products of `dtype` have no matrix instruction, on chips whose cores copy for others meanwhile."""
-    rounded = ctx.options is not None and ctx.options.precision == "tf32"
-    return ctx.chip.has_async_copies and not any(i.types[0] == dtype and (i.exact or rounded)
+def _by_fma(op: Operation, ctx: PassContext) -> bool:
+    """Whether the product `op` has no matrix instruction, on chips whose cores copy for others meanwhile."""
+    dtype = xt.TensorType.of(op.operands[0]).dtype
+    lossy = ROUNDED in (xt.attrs_of(op).precision, "" if ctx.options is None else ctx.options.precision)
+    return ctx.chip.has_async_copies and not any(i.types[0] == dtype and (i.exact or lossy)
                                                  for i in instructions_of(ctx.chip))
 
 

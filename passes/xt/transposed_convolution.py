@@ -86,9 +86,11 @@ def _by_phases(op: Operation) -> Value:
     low, high = tuple(v.low for v in axes), tuple(v.high for v in axes)
     if a.groups == 1 and all(v.taps == 1 for v in axes) and not any((*low, *high)):
         flat = xt.reshape(filters, shape=(inputs, xt.shape_of(filters)[-1]))
-        y = xt.dot_general(x, flat, lhs_contract=(len(axes) + 1,), rhs_contract=(0,), dtype=a.dtype)
+        y = xt.dot_general(x, flat, lhs_contract=(len(axes) + 1,), rhs_contract=(0,), dtype=a.dtype,
+                           precision=a.precision)
     else:
-        y = xt.convolution(x, filters, layout="NHWC", filter="HWIO", low=low, high=high, groups=a.groups, dtype=a.dtype)
+        y = xt.convolution(x, filters, layout="NHWC", filter="HWIO", low=low, high=high, groups=a.groups, dtype=a.dtype,
+                           precision=a.precision)
     return _between(y, axes, a.groups, xt.shape_of(op.results[0]))
 
 

@@ -40,18 +40,20 @@ class XtToLinalg(Pass):
             importlib.import_module(f"xcc.passes.xt_to_linalg.{family}")
         for function in list(module.body.operations):
             if "xt.kernel" in function.attributes:
-                convert_kernel(function, ctx.chip is not None and ctx.chip.has_threads)
+                convert_kernel(function, ctx.chip is not None and ctx.chip.has_threads,
+                               ctx.options.precision if ctx.options is not None else "")
 
 
-def convert_kernel(old: Operation, threads: bool = False) -> Operation:
-    """Replaces one kernel function; returns the new one. threads: for a GPU, see `LoopKernel`."""
+def convert_kernel(old: Operation, threads: bool = False, precision: str = "") -> Operation:
+    """Replaces one kernel function; returns the new one. threads: for a GPU, see `LoopKernel`; precision: as `Builder`.
+    """
     block = old.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     compute = [op for op in ops[:-1] if op.name != "xt.constant"]
     if len(compute) == 1 and _has_loops(compute[0]):
         new = _convert_loop_kernel(old, block, compute[0], threads)
     else:
-        new = _convert_tensor_kernel(old, block, ops)
+        new = _convert_tensor_kernel(old, block, ops, precision)
     old.operation.erase()
     return new
 
@@ -90,14 +92,14 @@ def _kinds(values: Iterable[Value]) -> list[Kind]:
     return [(shape_of(v), element_type_of(v)) for v in values]
 
 
-def _convert_tensor_kernel(old: Operation, block: Block, ops: Sequence[Operation]) -> Operation:
+def _convert_tensor_kernel(old: Operation, block: Block, ops: Sequence[Operation], precision: str) -> Operation:
     arguments, results = _kinds(block.arguments), _kinds(ops[-1].operands)
     with old.location:
         new, symbols, anchor = _new_function(old, [tensor_of(*a) for a in arguments], [tensor_of(*r) for r in results],
                                              arguments, results)
         entry = new.opview.entry_block
     with ir.InsertionPoint(entry):
-        b = Builder(DimEmitter(symbols, anchor))
+        b = Builder(DimEmitter(symbols, anchor), precision)
         views = {old_arg: View.of(new_arg, *kind) for old_arg, new_arg, kind
                  in zip(block.arguments, entry.arguments, arguments, strict=False)}
         for op in ops:

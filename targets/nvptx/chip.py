@@ -50,7 +50,8 @@ def _chip(name: str, ptx: str, sms: int, shared: int, l2: int, bandwidth: float,
           ) -> Chip:
     return NvidiaChip(name=name, triple=TRIPLE, cpu=name, features=f"+ptx{ptx}", cores=sms, vector_bytes=16,
                       vector_registers=255, warp=32, max_threads=1024, shared_bytes=shared, l2_bytes=l2,
-                      bandwidth=bandwidth, flops=(("f32", f32), ("f16", f16), ("bf16", f16), ("i8", int8)),
+                      bandwidth=bandwidth,
+                      flops=(("f32", f32), ("f16", f16), ("bf16", f16), ("tf32", f16 / 2), ("i8", int8)),
                       matrix=matrix, early_launch=early, line_priority=lines, link_bandwidth=link,
                       link_latency=COLLECTIVE, exchange_latency=EXCHANGE, memory_bytes=memory * 10**9,
                       network_bandwidth=NETWORK, network_latency=AFAR)

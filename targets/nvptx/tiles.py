@@ -39,7 +39,7 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
                  MatrixTile(32, 64, 2 * k, 128, 4), MatrixTile(64, 32, 2 * k, 128, 4),
                  *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16)))]
     tiles = [t for t in tiles if t.m * t.n // t.threads <= ACCUMULATORS]
-    if chip.warpgroup_products and size <= 2 and warpgroup and not simt:
+    if chip.warpgroup_products and warpgroup and not simt:
         k = 128 // size
         tiles += [t for m, n, threads in ((128, 256, 256), (128, 192, 256), (256, 128, 256), (128, 128, 256),
                                           (128, 96, 256), (64, 256, 128), (128, 64, 256), (64, 128, 128),

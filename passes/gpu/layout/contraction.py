@@ -6,6 +6,7 @@ from xcc._mlir import Operation, ir
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.fragments import MatrixInstruction, select_group_instruction, select_instruction
 from xcc.passes.gpu.layout.linear import Layout, log2
+from xcc.passes.shared.lossy import LOSSY
 from xcc.targets.base import Chip
 
 NO_DIM = -2             # the rows of a product of a vector with a matrix: no operand has them
@@ -70,12 +71,12 @@ class Contraction:
     def _select(self, chip: Chip, warps: int) -> MatrixInstruction | None:
         if len(self.m) != 1 or len(self.n) != 1 or len(self.k) != 1:
             return None
-        lossy = "xcc.lossy" in self.op.attributes
+        lossy = LOSSY in self.op.attributes
         left, right, total = self.types
         types = (right, left, total) if SWAPPED in self.op.attributes else (left, right, total)
         shape = (self.sizes.get(self.m[0], 1 << 10), self.sizes[self.n[0]], self.sizes[self.k[0]])
         if _wants_warpgroups(self.op) and self.m != [NO_DIM] and all(self.sizes[d] == 1 for d in self.batch):
-            found = select_group_instruction(chip, types, shape, warps)
+            found = select_group_instruction(chip, types, shape, warps, lossy)
             if found is not None:
                 return found
         return select_instruction(chip, types, shape, lossy)

@@ -52,9 +52,9 @@ class MatrixInstruction:
         return range(number * count, (number + 1) * count)
 
 
-def exact_instructions(chip: Chip, types: tuple[str, str]) -> list[MatrixInstruction]:
-    """The instructions that multiply elements of two types without losing bits of them."""
-    return [i for i in instructions_of(chip) if i.types[:2] == types and i.exact]
+def instructions_for(chip: Chip, types: tuple[str, str], lossy: bool = False) -> list[MatrixInstruction]:
+    """The instructions that multiply elements of two types; without losing bits of them, but where that is allowed."""
+    return [i for i in instructions_of(chip) if i.types[:2] == types and (i.exact or lossy)]
 
 
 def select_instruction(chip: Chip, types: tuple[str, str, str], shape: tuple[int, int, int], lossy: bool = False
@@ -68,9 +68,10 @@ def select_instruction(chip: Chip, types: tuple[str, str, str], shape: tuple[int
 
 
 def select_group_instruction(chip: Chip, types: tuple[str, str, str], shape: tuple[int, int, int],
-                             warps: int) -> MatrixInstruction | None:
+                             warps: int, lossy: bool = False) -> MatrixInstruction | None:
     """The widest instruction of several warps whose tiles divide (m, n, k) among `warps`; None when there is none."""
-    found = [i for i in instructions_of(chip) if i.warps > 1 and i.types == types and warps % i.warps == 0
+    found = [i for i in instructions_for(chip, types[:2], lossy) if i.warps > 1 and i.types == types
+             and warps % i.warps == 0
              and all(s % t == 0 for s, t in zip(shape, (i.m, i.n, i.k), strict=True))
              and shape[0] // i.m * (shape[1] // i.n) % (warps // i.warps) == 0]
     return max(found, key=lambda i: i.n, default=None)

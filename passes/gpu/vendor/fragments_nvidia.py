@@ -60,14 +60,14 @@ def _mma(k: int, per: int, types: tuple[str, str, str], exact: bool = True) -> M
 
 
 def _wgmma(n: int, types: tuple[str, str, str], size: int = 2) -> MatrixInstruction:
-    """Of elements of `size` bytes; those of one byte must lie in rows along k."""
+    """Of elements of `size` bytes; where these are not two, they must lie in rows along k. Of f32 it reads tf32."""
     inside, k = [(0, 8 << b) for b in range(log2(n // 8))], 32 // size
     c = Layout.make((64, n), {"register": [*_C.basis("register"), *inside], "lane": _C.basis("lane"),
                               "warp": [(16, 0), (32, 0)]})
     a = Layout.make((64, k), {**dict(_a(k, 4 // size).bases), "warp": [(16, 0), (32, 0)]})     # where A is in registers
-    name = ".".join(types[:2] if size == 1 else types[:1])
+    name = ".".join(types[:2] if size == 1 else types[:1] if size == 2 else ("tf32",))
     return MatrixInstruction(f"wgmma.m64n{n}k{k}.{name}", "wgmma", 64, n, k, a, Layout.make((k, n), {}), c, types,
-                             None, warps=4)
+                             None, exact=size < 4, warps=4)
 
 
 def _mma_bytes(family: str, types: tuple[str, str, str]) -> MatrixInstruction:
@@ -94,4 +94,5 @@ INSTRUCTIONS = (
     *(_mma_bytes("mma-f8", (element, element, "f32")) for element in F8),
     *(_wgmma(n, (t, t, "f32")) for n in COLUMNS for t in ("f16", "bf16")),
     *(_wgmma(n, (a, b, "i32"), 1) for n in COLUMNS for a in BYTES for b in BYTES),
+    *(_wgmma(n, ("f32", "f32", "f32"), 4) for n in COLUMNS),
 )

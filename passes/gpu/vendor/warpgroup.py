@@ -42,6 +42,7 @@ ROW = 128           # bytes of the longest swizzled row
 LEAST = 16          # columns of an instruction on any types
 ROWS = 8            # rows after which the swizzle repeats
 ALIGNMENT = ROW * ROWS
+TURNED = ("f16", "bf16")        # types whose rows may lie along m and n
 
 
 def matrix_memory(plan: Contraction, operand: int, source: Layout, size: int) -> Layout:
@@ -59,8 +60,9 @@ def matrix_memory(plan: Contraction, operand: int, source: Layout, size: int) ->
 
 
 def near_k(plan: Contraction, operand: int, source: Layout) -> bool:
-    """Whether the rows of shared memory go along k, for a tile that threads hold as `source`; those of bytes must."""
-    if plan.instruction is not None and plan.types[2] == "i32":
+    """Whether the rows of shared memory go along k, for a tile that threads hold as `source`; those must whose elements
+    do not have two bytes."""
+    if plan.instruction is not None and plan.types[0] not in TURNED:
         return True
     other = plan.maps[operand].index((plan.m if operand == 0 else plan.n)[0])
     unit = next((v for v in (*source.basis("register"), *source.basis("lane")) if 1 in v), None)

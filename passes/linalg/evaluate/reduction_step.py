@@ -11,8 +11,9 @@ from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.factor_order import factor_tile
 from xcc.passes.linalg.evaluate.fetch_ahead import fetch_ahead
 from xcc.passes.linalg.kernel.kernel import Op, is_packed, rows_of_steps
-from xcc.passes.linalg.kernel.reduction_body import combiner, is_zero, narrow
+from xcc.passes.linalg.kernel.reduction_body import combiner, is_lossy, is_zero, narrow
 from xcc.passes.linalg.schedule.decisions import PREFETCH, SHARES, count_of
+from xcc.passes.shared.lossy import LOSSY
 from xcc.passes.shared.values import scalar_attr
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Step:
         value = self.b.op("vector.contract", acc.value.type, [lhs.value, rhs.value, acc.value],
                           indexing_maps=ir.ArrayAttr.get(maps), iterator_types=ir.ArrayAttr.get(kinds),
                           kind=ir.Attribute.parse("#vector.kind<add>"),
-                          **({"xcc.lossy": ir.UnitAttr.get()} if self.ev.lossy else {}), **self._signs())
+                          **({LOSSY: ir.UnitAttr.get()} if is_lossy(self.op) else {}), **self._signs())
         return V(value, acc.axes)
 
     def _in_lanes(self, v: V, other: V, acc: V, reduced: set[Axis]) -> V:

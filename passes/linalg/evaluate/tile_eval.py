@@ -40,10 +40,8 @@ from xcc.symbolic import Dim
 class Evaluator:
     """Evaluates tiles of `kernel` with `builder` at its insertion point, as `schedule` says."""
 
-    def __init__(self, kernel: Kernel, builder: Builder, memory: Memory, schedule: Schedule,
-                 lossy: bool = False) -> None:
+    def __init__(self, kernel: Kernel, builder: Builder, memory: Memory, schedule: Schedule) -> None:
         self.kernel = kernel
-        self.lossy = lossy
         self.b = builder
         self.memory = memory
         self.schedule = schedule

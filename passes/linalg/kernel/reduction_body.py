@@ -5,6 +5,7 @@ from __future__ import annotations
 from xcc import symbolic
 from xcc._mlir import Attribute, Value, ir, owner_op
 from xcc.passes.linalg.kernel.kernel import Op
+from xcc.passes.shared.lossy import LOSSY
 
 KINDS = {"arith.addf": "add", "arith.addi": "add", "arith.mulf": "mul", "arith.muli": "mul",
          "arith.maximumf": "maximumf", "arith.minimumf": "minimumf", "arith.maxnumf": "maxnumf",
@@ -53,6 +54,11 @@ def product_operands(op: Op) -> tuple[Value, Value] | None:
     if used[0] - shared == used[1] - shared and not (used[0] ^ used[1]):
         return None
     return product.operands[0], product.operands[1]
+
+
+def is_lossy(op: Op) -> bool:
+    """Whether a sum of products may round its f32 factors to tf32."""
+    return any(o.operation.name == "arith.mulf" and LOSSY in o.operation.attributes for o in op.block.operations)
 
 
 def loops_of(op: Op, value: Value) -> set[int]:

@@ -44,7 +44,7 @@ REPLACED = ("sym_name", "function_type", "xt.arg_dims", "xt.result_dims", "res_a
 
 
 class TileProgram:
-    """What `schedule` makes of `kernel`; `lossy` allows f32 products in tf32.
+    """What `schedule` makes of `kernel`.
 
     Attributes:
         stored: the dims of each result's buffer.
@@ -54,8 +54,8 @@ class TileProgram:
         spaces: dims and element type of each workspace.
     """
 
-    def __init__(self, kernel: Kernel, schedule: Schedule, lossy: bool) -> None:
-        self.kernel, self.lossy = kernel, lossy
+    def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
+        self.kernel = kernel
         schedule = self.schedule = decided(kernel, schedule)
         self.stored = [stored_dims(t, border) for t, border in zip(kernel.results, kernel.borders, strict=True)]
         self.main = max(kernel.results, key=lambda t: _volume(t.dims))
@@ -96,7 +96,7 @@ class TileProgram:
             memory.bind(t, memref)
         results = [Result(t, memref, bordered_result(memory, t, memref, border))
                    for t, memref, border in zip(kernel.results, outputs, kernel.borders, strict=True)]
-        ev = Evaluator(kernel, builder, memory, self.schedule, self.lossy)
+        ev = Evaluator(kernel, builder, memory, self.schedule)
         for size in dict.fromkeys(d for op in kernel.ops for d in op.loops):
             builder.dim(size)
         groups: dict[tuple[Dim, ...], list[Result]] = {}

@@ -24,10 +24,13 @@ Read = tuple[View, Sequence[Any] | None]
 
 
 class Builder:
-    """Emits at the end of the kernel's block. `dim` turns a symbolic dim into an index value."""
+    """Emits at the end of the kernel's block. `dim` turns a symbolic dim into an index value.
 
-    def __init__(self, dim: DimEmitter) -> None:
-        self.dim = dim
+    precision: of the compilation's products, as CompileOptions has it.
+    """
+
+    def __init__(self, dim: DimEmitter, precision: str = "") -> None:
+        self.dim, self.precision = dim, precision
 
     def empty(self, dims: Sequence[Dim], dtype: Type) -> Value:
         sizes = [d if isinstance(d, int) else self.dim(d) for d in dims]

@@ -62,7 +62,8 @@ def convert_convolution(b: Builder, op: Op) -> View:
     for i in range(n):
         x_coords[space[i]] = at[f"s{i}"] * strides[i] + at[f"k{i}"] * dilations[i]
         w_coords[k_dims[i]] = at[f"k{i}"]
-    out = contract(b, [size[k] for k in names], len(parallel), [(x, x_coords), (w, w_coords)], op.dtype)
+    out = contract(b, [size[k] for k in names], len(parallel), [(x, x_coords), (w, w_coords)], op.dtype,
+                   op.attr("precision", ""))
     splits = [1] * (n + 2)
     if grouped and per_group != 1:
         splits[channel] = _static(per_group, "output channels")

@@ -7,6 +7,7 @@ from typing import Any
 
 from xcc._mlir import AffineExpr, Type, Value, arith_d, ir
 from xcc.diagnostics import CompilerBug
+from xcc.passes.shared.lossy import LOSSY, ROUNDED
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.builder import Builder, Read
 from xcc.passes.xt_to_linalg.build.registry import Op, converts
@@ -18,8 +19,12 @@ _ARITH = {"bool": (arith_d.andi, arith_d.ori), "float": (arith_d.mulf, arith_d.a
           "int": (arith_d.muli, arith_d.addi)}
 
 
-def contract(b: Builder, loops: Sequence[Dim], n_parallel: int, reads: Sequence[Read], dtype: Type) -> Value:
-    """sum over the loops after `n_parallel` of the product of two reads, kept in the accumulator type of `dtype`."""
+def contract(b: Builder, loops: Sequence[Dim], n_parallel: int, reads: Sequence[Read], dtype: Type,
+             precision: str = "") -> Value:
+    """sum over the loops after `n_parallel` of the product of two reads, kept in the accumulator type of `dtype`.
+
+    precision: that of the xt op.
+    """
     acc = accumulator(dtype)
     init = b.fill(loops[:n_parallel], acc, 0) if n_parallel < len(loops) else b.empty(loops, acc)
     types = [view.dtype for view, _ in reads]
@@ -28,6 +33,8 @@ def contract(b: Builder, loops: Sequence[Dim], n_parallel: int, reads: Sequence[
         x, y = (scalar.convert(v, t, acc) for v, t in zip(s[:2], types, strict=True))
         times, plus = _ARITH["bool" if is_bool(acc) else "float" if is_float(acc) else "int"]
         product = times(x, y)
+        if ROUNDED in (precision, b.precision) and not isinstance(product.owner, ir.Block):
+            product.owner.attributes[LOSSY] = ir.UnitAttr.get()
         return plus(s[2], product) if len(s) > 2 else product       # an outer product sums nothing
 
     out = [dim_expr(i) for i in range(n_parallel)]
@@ -57,7 +64,7 @@ def convert_dot_general(b: Builder, op: Op) -> View:
             at["r", j] = at["l", i]
     reads: list[Read] = [(v, [at[side, i] for i in range(len(v.dims))]) for side, v in (("l", lhs), ("r", rhs))]
     n_parallel = len(loops) - len(lhs_contract)
-    out = contract(b, loops, n_parallel, reads, op.dtype)
+    out = contract(b, loops, n_parallel, reads, op.dtype, op.attr("precision", ""))
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)
 
 

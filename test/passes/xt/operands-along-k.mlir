@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline="bytes-along-k, xt-fold" --verify-each | filecheck %s
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline="operands-along-k, xt-fold" --verify-each | filecheck %s
 
 // CHECK-LABEL: func.func @products(
 // CHECK: %[[W:.*]] = "xt.constant"() {value = dense<{{.*}}1, 3], [2, 4{{.*}}> : tensor<2x2xi8>}
