@@ -75,8 +75,10 @@ def multiply(machine: Machine, a: tuple[Array, Fragment], b: tuple[Array, Fragme
     return c[1].scatter(product.astype(c[0].dtype)).reshape(machine.count, *c[0].shape[1:])
 
 
-def as_bytes(value: Array, name: str) -> Array:
+def as_read(value: Array, name: str) -> Array:
     """The bits of `value` as the instruction reads them: element type `name`."""
+    if value.dtype == np.float32:
+        return round_tf32(value)
     return np.ascontiguousarray(value).view(np.uint8 if name == "ui8" else np.int8) if name in ("i8", "ui8") else value
 
 
@@ -144,7 +146,7 @@ def _mma_of_warp(source: Operation, _: Kernel) -> Runner:
     left, right = (ir.StringAttr(t).value for t in source.attributes["types"])
 
     def run(machine: Machine, a: Array, b: Array, c: Array) -> Array:
-        a, b = as_bytes(a, left), as_bytes(b, right)
+        a, b = as_read(a, left), as_read(b, right)
         return multiply(machine, (a, fragments[0]), (b, fragments[1]), (c, fragments[2]), 32)
     return run
 
@@ -216,7 +218,7 @@ def _wmma(source: Operation, _: Kernel) -> Runner:
     saturate = "clamp" in source.attributes
 
     def run(machine: Machine, a: Array, b: Array, c: Array) -> Array:
-        a, b = as_bytes(a, signs[0]), as_bytes(b, signs[1])
+        a, b = as_read(a, signs[0]), as_read(b, signs[1])
         if not packed:
             return multiply(machine, (a, fragments[0]), (b, fragments[1]), (c, fragments[2]), 32, saturate)
         out = np.broadcast_to(c, (machine.count, 16)).copy()

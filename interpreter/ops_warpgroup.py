@@ -17,7 +17,7 @@ from xcc._mlir import Attribute, Operation, ir
 from xcc.diagnostics import UserError
 from xcc.interpreter.machine import Machine
 from xcc.interpreter.memory import MemRef
-from xcc.interpreter.ops_matrix import as_bytes
+from xcc.interpreter.ops_matrix import as_read
 from xcc.interpreter.ops_memref import note_shared
 from xcc.interpreter.registry import Runner, op
 from xcc.interpreter.types import dtype_of, vector_shape
@@ -134,7 +134,7 @@ def matrix(machine: Machine, ref: MemRef, at: Array, side: Side, count: int, k: 
         byte = side.swizzle(first * size + side.bytes_of(other[mine], depth[mine], size)[None])
         element = byte.reshape(-1) // size + base
         asked = np.tile(start + np.arange(GROUP) < pieces, len(first))
-        values = as_bytes(machine.read(ref, element, width, asked), kind).reshape(len(first), GROUP, width)
+        values = as_read(machine.read(ref, element, width, asked), kind).reshape(len(first), GROUP, width)
         machine.reads_on(ref.buffer, element[machine.mask & asked] * size, PIECE)
         for w in range(width):
             out[:, far_at[mine], near_at[mine] + w] = values[:, :, w]

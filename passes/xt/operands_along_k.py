@@ -23,7 +23,7 @@ from xcc.targets.base import Chip
 
 LAUNCH_SECONDS = 2e-6
 COPIED = 0.8        # of the memory's bandwidth, with which an operand is turned
-SHARES = (0.3, 0.8)     # of the peak rate that tf32 reaches by warps' instructions and by wgmma (H100, 4096^3)
+SHARES = (0.3, 0.5)     # of the peak rate that tf32 reaches by warps' instructions and by wgmma (H100, 4096^3)
 LEAST = 64          # rows and columns of a product, and its terms, for which wgmma is worth a thought
 
 

@@ -119,6 +119,37 @@ def test_bytes(unsigned, form):
     np.testing.assert_array_equal(out, want)
 
 
+def nearest(x):
+    """f32 rounded to 10 bits of mantissa, ties away from zero."""
+    return ((x.view(np.uint32) + np.uint32(1 << 12)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+@pytest.mark.parametrize("form", ["NT", "NN", "TN"])
+def test_tf32_is_rounded_to_nearest(form):
+    """Tiles that are copied, in place; those that go through registers to lie along k, on their way."""
+    sizes, tile = (128, 64, 96), (64, 64, 32)
+    text = program(sizes, tile, 128, 3, form).replace("xf16", "xf32").replace("0.0 : f16", "0.0 : f32")
+    m, n, k = sizes
+    rng = np.random.default_rng(3)
+    a, b = (rng.uniform(0.5, 1, s).astype(np.float32) for s in ((m, k), (k, n)))
+    a[1, 2] = np.inf
+    out = np.zeros((m, n), np.float32)
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        module = kernel_of(text.replace("kind = #vector.kind<add>", "kind = #vector.kind<add>, xcc.lossy"))
+        assert 'types = ["f32", "f32"]' in str(module)
+        attributes = module.body.operations[0].regions[0].blocks[0].operations[0].operation.attributes
+        held = [np.ascontiguousarray(x if f == "N" else x.T) for x, f in zip((a, b), form, strict=True)]
+        run_kernel(module, "matmul", (2, 1, 1), (128, 1, 1), [*held, out],
+                   dynamic_shared=attributes["xcc.shared_bytes"].value)
+    assert np.isposinf(out[1]).all()
+    a[1, 2] = 1
+    kept = np.delete(np.arange(m), 1)
+    want = nearest(a).astype(np.float64) @ nearest(b).astype(np.float64)
+    np.testing.assert_allclose(out[kept], want[kept], rtol=1e-6)
+    assert np.abs(out[kept] - a[kept].astype(np.float64) @ b).max() > 1e-4      # so it is another product
+
+
 UNALIGNED = program((64, 64, 128), (64, 64, 64), 128, 4, "NN").replace("memref<128x64xf16>", "memref<128x65xf16>")
 
 

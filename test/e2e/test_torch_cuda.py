@@ -261,3 +261,24 @@ def test_model_run_with_outputs_and_streams_of_the_caller() -> None:
         host = np.empty((5, 16), np.float32)
         compiled.run({name: x.cpu().numpy()}, out={out_name: host})
         np.testing.assert_allclose(host, model(x).cpu(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["convolution", "product"])
+def test_tf32_is_used_where_torch_allows_it(kind: str) -> None:
+    """Rounded to nearest as torch does: nearer to its result than either is to the exact one, which is given else."""
+    torch.manual_seed(0)
+    x, w = (torch.randn(8, 64, 32, 32, device="cuda"), torch.randn(128, 64, 3, 3, device="cuda")) \
+        if kind == "convolution" else (torch.randn(512, 1024, device="cuda"), torch.randn(256, 1024, device="cuda"))
+    f = torch.nn.functional.conv2d if kind == "convolution" else torch.nn.functional.linear
+    exact = f(x.double(), w.double())
+
+    def error(allowed: bool) -> float:
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = allowed
+        try:
+            got = torch.compile(f, backend=backend, fullgraph=True, options=STRICT)(x, w)
+        finally:
+            torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+        return float((got - exact).abs().max() / exact.abs().max())
+
+    assert error(False) < 1e-5
+    assert 5e-5 < error(True) < 5e-4

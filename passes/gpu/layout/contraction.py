@@ -81,6 +81,11 @@ class Contraction:
                 return found
         return select_instruction(chip, types, shape, lossy)
 
+    @property
+    def truncates(self) -> bool:
+        """Whether the instruction reads operands in shared memory of which it ignores bits."""
+        return self.from_shared and self.instruction is not None and not self.instruction.exact
+
     def rows(self, warps: int) -> list[int] | None:
         """The warp split that gives each warp whole rows of the result, when there are enough of them."""
         i = self.instruction

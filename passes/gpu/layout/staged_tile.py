@@ -27,6 +27,7 @@ class StagedTile:
         load: copied asynchronously, through registers, or made before the loop and the same in all steps; else "".
         buffer: all slots; `start` is the offset of the slot that this step reads.
         offset: in bytes, where the slots begin.
+        truncated: its instruction reads it there and ignores bits, for which it is rounded first.
     """
 
     value: Value
@@ -38,6 +39,7 @@ class StagedTile:
     load: str = ""
     slots: int = 0
     offset: int = 0
+    truncated: bool = False
 
     @property
     def elements(self) -> int:

@@ -18,6 +18,7 @@ from xcc.passes.gpu.pipeline.loads_ahead import LoadsAhead
 from xcc.passes.gpu.pipeline.loop_steps import Steps
 from xcc.passes.gpu.pipeline.staging_rules import LOADS, may_be_async
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.gpu.vendor.truncated import nearest, round_copied
 from xcc.passes.shared.values import index, is_vector, splat_constant, vec
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class LaterTiles:
         first group, or else behind all copies, as it waits for what was read."""
         k, first = self.k, self.steps.lower
         once = [t for _, t in self.staged if t.load == ONCE]
-        copied = [t for t in once if self.direct and may_be_async(k, t.value, t.memory, t.stored)]
+        copied = [t for t in once if self.direct and not t.truncated and may_be_async(k, t.value, t.memory, t.stored)]
         for t in copied:
             reader(k, owner_op(t.value)).copy_async(t.buffer, t.memory.compose(k.layout(t.value)), index(0))
         for s in range(self.ahead if self.direct else 0):
@@ -64,7 +65,7 @@ class LaterTiles:
             guarded(self.steps.inside(first), lambda: self.write(self.loaded(first), None))
         written = [t for t in once if t not in copied]
         for t in written:       # the first step's barrier is before its reads
-            k.shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)))
+            k.shared.write(self._stored(t), t.buffer, t.memory.compose(k.layout(t.value)))
         if self.plan.fenced and written:
             warpgroup.fence_writes()
 
@@ -82,6 +83,9 @@ class LaterTiles:
                 t.start = arith_d.muli(slot, index(t.elements))
             if waits:
                 self.wait(self.ahead - 1)
+                round_copied(self.k, rounded := [t for t in self.direct if t.truncated])
+                if rounded and not self.held:
+                    warpgroup.fence_writes()
         if self.held:
             slot = counters[-1]
             advanced.append(_wrapped(slot, 1, 2 + self.plan.running))
@@ -176,9 +180,13 @@ class LaterTiles:
             k.emit(op)
         for t in reversed(self.held):
             start = None if slot is None else arith_d.muli(slot, index(t.elements))
-            k.shared.write(to_memory(k.get(t.value), t.stored), t.buffer, t.memory.compose(k.layout(t.value)),
-                                start, last_first=True)
+            k.shared.write(self._stored(t), t.buffer, t.memory.compose(k.layout(t.value)), start, last_first=True)
         k.values = saved
+
+    def _stored(self, tile: StagedTile) -> Value:
+        """The registers of a tile as they are written to shared memory."""
+        value = self.k.get(tile.value)
+        return to_memory(nearest(value) if tile.truncated else value, tile.stored)
 
     def only_loads(self) -> set[Operation]:
         """Operations of the body that only the tiles' loads use."""

@@ -197,7 +197,8 @@ def _read(k: TileKernel | KernelBuilder, op: Operation, number: int, entry: Attr
         raise UserError(f"{op.location}: operand {number} cannot be loaded by '{load}'")
     numbers = {name: int(entry[name].value) for name in NUMBERS if name in entry}
     stored = memory_type(ir.VectorType(value.type).element_type)
-    return StagedTile(value, steps, _memory(k, op, number, value, entry), stored, load=load, **numbers)
+    return StagedTile(value, steps, _memory(k, op, number, value, entry), stored, load=load, **numbers,
+                      truncated=product.truncates)
 
 
 def _memory(k: TileKernel | KernelBuilder, op: Operation, number: int, value: Value, entry: Attribute) -> Layout:

@@ -13,6 +13,7 @@ from typing import Any
 from xcc._mlir import Attribute, Value, ir, vector_d
 from xcc.passes.gpu.layout.fragments import MatrixInstruction
 from xcc.passes.gpu.layout.linear import Layout, log2
+from xcc.passes.gpu.vendor.truncated import nearest
 
 MMA = "xtg.mma"     # what nvgpu.mma.sync has no types for, and integers, whose sums it saturates
 F8 = ("f8E4M3FN", "f8E5M2")
@@ -39,13 +40,14 @@ def _emit_mma(k: int, per: int) -> Any:
     def emit(a: Value, b: Value, c: Value) -> Value:
         def shaped(v: Value) -> Value:
             t = ir.VectorType(v.type)
-            inner = per if v is not c else 2
+            inner = 2 if v is c else per
             return vector_d.shape_cast(ir.VectorType.get([t.shape[0] // inner, inner], t.element_type), v)
 
-        operands = [shaped(a), shaped(b), shaped(c)]
+        rounded = ir.VectorType(a.type).element_type == ir.F32Type.get()
+        operands = [*(shaped(nearest(v) if rounded else v) for v in (a, b)), shaped(c)]
         i64 = ir.IntegerType.get_signless(64)
         attributes = {"mmaShape": ir.ArrayAttr.get([ir.IntegerAttr.get(i64, x) for x in (16, 8, k)])}
-        if ir.VectorType(a.type).element_type == ir.F32Type.get():
+        if rounded:
             attributes["tf32Enabled"] = ir.UnitAttr.get()
         op = ir.Operation.create("nvgpu.mma.sync", results=[operands[2].type], operands=operands,
                                  attributes=attributes)

@@ -30,6 +30,7 @@ from xcc.passes.gpu.layout.registers import from_registers, registers_of, select
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.memory.extents import extent, only_sums, summed
+from xcc.passes.gpu.vendor.truncated import nearest
 from xcc.passes.shared.values import index, scalar_attr
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _in_shared(k: Any, op: Operation, plan: Contraction, numbers: list[int]) -> 
         layout = k.layout(value)
         memory = matrix_memory(plan, n, layout, element_bytes(stored))
         tile = StagedTile(value, [], memory, stored, k.shared.buffer(memory.shape[0], stored, offset))
-        k.shared.write(k.get(value), tile.buffer, memory.compose(layout))
+        k.shared.write(nearest(k.get(value)) if plan.truncates else k.get(value), tile.buffer, memory.compose(layout))
         tiles.append(tile)
         offset += -(-tile.slot_bytes // ALIGNMENT) * ALIGNMENT
     fence_writes()

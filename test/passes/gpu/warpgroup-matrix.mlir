@@ -65,3 +65,15 @@ func.func @held(%b: memref<2048xf16, #gpu.address_space<workgroup>>, %at: index)
     : (vector<4xf32>, vector<16xf16>, memref<2048xf16, #gpu.address_space<workgroup>>, index) -> vector<4xf32>
   return %r : vector<4xf32>
 }
+
+// f32 is read as tf32, from rows along k; no operand is transposed.
+// CHECK-LABEL: func.func @tf32(
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7}, a, b, p, 1, 1;
+func.func @tf32(%acc: vector<8xf32>, %a: memref<2048xf32, #gpu.address_space<workgroup>>, %b: memref<512xf32, #gpu.address_space<workgroup>>, %at: index) -> vector<8xf32> {
+  %r = "xtg.wgmma"(%acc, %a, %at, %b, %at) {m = 64 : i64, n = 16 : i64, k = 8 : i64, types = ["f32", "f32"],
+    a = {blocks = 0 : i64, near_k = true, row = 128 : i64, rows = 1024 : i64, steps = array<i64: 0, 8>},
+    b = {blocks = 0 : i64, near_k = true, row = 128 : i64, rows = 1024 : i64, steps = array<i64: 0, 8>}}
+    : (vector<8xf32>, memref<2048xf32, #gpu.address_space<workgroup>>, index, memref<512xf32, #gpu.address_space<workgroup>>, index) -> vector<8xf32>
+  %w = "xtg.wgmma_wait"(%r) : (vector<8xf32>) -> vector<8xf32>
+  return %w : vector<8xf32>
+}

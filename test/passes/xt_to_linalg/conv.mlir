@@ -42,3 +42,17 @@ func.func private @padded(%x: tensor<1x1x4xf32>, %w: tensor<1x1x3xf32>) -> tenso
       : (tensor<1x1x4xf32>, tensor<1x1x3xf32>) -> tensor<1x1x4xf32>
   return %0 : tensor<1x1x4xf32>
 }
+
+// Products that may round their factors say so to the tiles.
+// CHECK-LABEL: func.func private @rounded
+// CHECK-COUNT-2: arith.mulf {{.*}} {xcc.lossy} : f32
+// CHECK-NOT: xcc.lossy
+func.func private @rounded(%x: tensor<1x3x5x5xf32>, %w: tensor<2x3x3x3xf32>, %a: tensor<4x8xf32>, %b: tensor<8x2xf32>) -> (tensor<1x2x3x3xf32>, tensor<4x2xf32>, tensor<4x2xf32>)
+    attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], precision = "tf32",
+      rhs_dilation = [1, 1], groups = 1, outputs = 0, layout = "NCHW", filter = "OIHW", dtype = f32}
+      : (tensor<1x3x5x5xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x3x3xf32>
+  %1 = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], lhs_contract = [1], precision = "tf32", rhs_batch = [], rhs_contract = [0]} : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  %2 = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  return %0, %1, %2 : tensor<1x2x3x3xf32>, tensor<4x2xf32>, tensor<4x2xf32>
+}

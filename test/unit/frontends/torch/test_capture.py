@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 from typing import Any
@@ -15,7 +16,9 @@ from torch_programs import check, compare, evaluated, exported
 
 from xcc.diagnostics import UserError
 from xcc.frontends.torch.capture import capture_fx
+from xcc.frontends.torch.compat import rounded_products
 from xcc.frontends.torch.graph import Input, SizeSpec, TensorSpec, TorchGraph
+from xcc.frontends.torch.importer import load
 from xcc.frontends.torch.promotion import result_type
 
 
@@ -139,3 +142,41 @@ def test_squeeze_of_a_size_that_a_run_has_as_1_is_an_error() -> None:
     compare(evaluated(program, (torch.ones(2, 3),)), [torch.full((2, 3), 2.0).numpy()], 0)
     with pytest.raises(UserError, match="dim 0 is 1, which squeeze would drop"):
         evaluated(program, (torch.ones(1, 3),))
+
+
+def test_products_say_what_torch_lets_them_be_rounded_to() -> None:
+    """By the kind of the op: 1x1 filters' gradients are products of convolutions. Nothing else changes."""
+    def f(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor) -> Any:
+        y = torch.nn.functional.conv2d(x, w)
+        grads = torch.ops.aten.convolution_backward(g, x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1,
+                                                    [False, True, False])
+        return y, grads[1], g[0, 0] @ g[0, 1]
+
+    args = torch.randn(2, 3, 5, 5), torch.randn(4, 3, 1, 1), torch.randn(2, 4, 5, 5)
+    graph = make_fx(f)(*args)
+
+    def said(*rounded: str) -> list[str]:
+        program = capture_fx(graph, rounded=rounded)
+        digests.add(program.graph.digest())
+        lines = str(load(program)[0]).splitlines()
+        return [re.sub(r'.*"xt\.(\w+)".*', r"\1", line) for line in lines if 'precision = "tf32"' in line]
+
+    digests: set[str] = set()
+    assert said() == []
+    assert said("convolution") == ["convolution", "dot_general"]
+    assert said("convolution", "product") == ["convolution", "dot_general", "dot_general"]
+    assert len(digests) == 3
+
+
+def test_torch_flags_for_tf32_are_read() -> None:
+    cuda = torch.device("cuda")
+    assert rounded_products(torch.device("cpu")) == ()
+    assert rounded_products(cuda) == ("convolution",)       # torch's default
+    try:
+        torch.set_float32_matmul_precision("high")
+        assert rounded_products(cuda) == ("convolution", "product")
+        torch.backends.cudnn.allow_tf32 = False
+        assert rounded_products(cuda) == ("product",)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+        torch.backends.cudnn.allow_tf32 = True
