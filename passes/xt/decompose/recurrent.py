@@ -177,25 +177,30 @@ def _peeped(gate: Value, weight: Value | None, cell: Value) -> Value:
 @decomposes("gru")
 def gru(a: Attrs, x: Value, w: Value, r: Value, b: Value | None, lengths: Value | None,
         h0: Value | None) -> list[Value]:
-    """Gates z, r, h; see xt.gru."""
-    hidden = shape(r)[2]
+    """Gates z, r, h; see xt.gru. A state of narrow floats goes from step to step in both types: the product of the next
+    one reads it so without a conversion of its own."""
+    hidden, kinds = shape(r)[2], list(dict.fromkeys((wide(dtype(r)), hidden_type(x, r))))
+
+    def products(h: Value, d: int, first: int, last: int) -> Value:
+        """The states' part of the gates from `first` up to `last`."""
+        matrix = take(take(r, 0, d, d + 1), 1, first * hidden, last * hidden)
+        out = project(h, matrix, 0)
+        return out if b is None else xt.add(out, take(biases(b, d)[1], 0, first * hidden, last * hidden))
 
     def step(d: int, xs: Value, states: Sequence[Value]) -> list[Value]:
-        (h,) = states
-        matrix = take(r, 0, d, d + 1)
-        rb = None if b is None else biases(b, d)[1]
-        gates = project(h, take(matrix, 1, 0, 2 * hidden), 0)
-        gates = gates if rb is None else xt.add(gates, take(rb, 0, 0, 2 * hidden))
+        h, *narrow = states
+        read = narrow[0] if narrow else h
+        together = products(read, d, 0, 3) if a.linear_before_reset else None
+        gates = products(read, d, 0, 2) if together is None else take(together, -1, 0, 2 * hidden)
         z, reset = split(activate(a, 2 * d, xt.add(take(xs, -1, 0, 2 * hidden), gates)), 2)
-        last = take(matrix, 1, 2 * hidden, 3 * hidden)
-        right = project(h if a.linear_before_reset else xt.mul(reset, h), last, 0)
-        right = right if rb is None else xt.add(right, take(rb, 0, 2 * hidden, 3 * hidden))
-        right = xt.mul(reset, right) if a.linear_before_reset else right
+        right = products(xt.mul(reset, h), d, 2, 3) if together is None \
+            else xt.mul(reset, take(together, -1, 2 * hidden, 3 * hidden))
         n = activate(a, 2 * d + 1, xt.add(take(xs, -1, 2 * hidden, 3 * hidden), right))
-        return [xt.add(xt.mul(xt.sub(const(1, z), z), n), xt.mul(z, h))]
+        new = xt.add(xt.mul(xt.sub(const(1, z), z), n), xt.mul(z, h))
+        return [convert(new, kind) for kind in kinds]
 
-    return run(a, x, w, None if b is None else lambda d: biases(b, d)[0], hidden, [h0], lengths, step,
-               [wide(dtype(r))])
+    return run(a, x, w, None if b is None else lambda d: biases(b, d)[0], hidden, [h0] * len(kinds), lengths, step,
+               kinds)[:2]
 
 
 @decomposes("rnn")
