@@ -14,8 +14,8 @@ ROOMS: dict[str, str] = {
     "linalg": "block-depth configure deal-rows decode-panels epilogue-strips join-columns keep-values "
               "non-temporal-stores pack-columns pack-rows park-values peel-tails prefetch-inputs prefetch-panels "
               "split-rows stream-k tile",
-    "tile": "configure-tile deepen-products early-reductions lower-tile peel-instances prefetch-tiles retile "
-            "share-operands stream-tiles",
+    "tile": "configure-tile deepen-products early-reductions form-blocks lower-tile peel-instances prefetch-tiles "
+            "retile share-operands stream-tiles",
     "vector": "amx-tiles block-loops common-bounds expand-floats expand-math kernel-abi lower-forall masked-bits "
               "narrow-gathers prefetch-stores row-division unroll-vectors",
     "xt": "add-columns aligned-rows bytes-along-k channels-last convert-precision cut-reductions exchange-pairs "
