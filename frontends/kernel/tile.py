@@ -130,12 +130,12 @@ class Tile(PythonObject):
         return binary("xor", self, ones.get(self.dtype.kind, -1))
 
     def __pow__(self, exponent: object) -> Tile:
-        if not isinstance(exponent, int) or not 1 <= exponent <= 16:
-            raise error("** takes an exponent of 1 to 16, known when the kernel is compiled: else use "
-                        "xcc.exp(y * xcc.log(x)), or xcc.sqrt()")
-        half = self ** (exponent // 2) if exponent > 1 else None
-        square = self if half is None else half * half
-        return square * self if half is not None and exponent % 2 else square
+        from xcc.frontends.kernel.functions import power
+
+        return power(self, exponent)
+
+    def __divmod__(self, other: object) -> tuple[Tile, Tile]:
+        return binary("floordiv", self, other), binary("mod", self, other)
 
     def max(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tile:
         """The largest element along `axis` (an int, several, or None for all)."""

@@ -118,6 +118,7 @@ class _Transformer(ast.NodeTransformer):
     def __init__(self, file: str) -> None:
         self._file = file
         self._count = 0
+        self._own: set[str] = set()         # the variables of the function
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The function's new definition. What it assigns anywhere is bound from the start, so that branches and loops
@@ -126,7 +127,9 @@ class _Transformer(ast.NodeTransformer):
         own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
         names = [n for n in assigned_names(node.body) if n not in own]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        outer, self._own = self._own, {*own, *names}
         body = self._block(node.body)
+        self._own = outer
         unset = [_placed(ast.parse(f"{n} = {RUNTIME}.Undefined({n!r})").body[0], node) for n in names]
         node.body = [*unset, *body]
         return node
@@ -150,7 +153,7 @@ class _Transformer(ast.NodeTransformer):
             node.test = _call("plain", [test], node.test)
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
-        names = assigned_names([*node.body, *node.orelse])
+        names = assigned_names([*node.body, *node.orelse], self._own)
         then, orelse = self._name("then"), self._name("else")
         parts = [_function(then, names, self._block(node.body), node.test),
                  _function(orelse, names, self._block(node.orelse), node.test)]
@@ -163,7 +166,7 @@ class _Transformer(ast.NodeTransformer):
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
         targets = assigned_names([_placed(ast.Assign([node.target], ast.Constant(None)), node)])
-        names = [*targets, *(n for n in assigned_names(node.body) if n not in targets)]
+        names = [*targets, *(n for n in assigned_names(node.body, self._own) if n not in targets)]
         item, body = self._name("item"), self._name("body")
         take = _placed(ast.Assign([node.target], ast.Name(item, ast.Load())), node.target)
         function = _function(body, names, [take, *self._block(node.body)], node.iter)
@@ -177,7 +180,7 @@ class _Transformer(ast.NodeTransformer):
             node.test = _call("plain", [self.visit(node.test)], node.test)
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
-        names = assigned_names(node.body)
+        names = assigned_names(node.body, self._own)
         test, body = self._name("test"), self._name("body")
         asks = _function(test, names, [], node.test)
         assert isinstance(asks, ast.FunctionDef)

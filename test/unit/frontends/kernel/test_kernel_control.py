@@ -121,7 +121,49 @@ def at_a_place(x, y):
     y.scatter(last, x.gather(last) + x.gather(9, other=2.0))
 
 
-KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place)
+@xcc.kernel
+def lists(x, y):
+    """Tiles that lists, tuples and dictionaries hold change from turn to turn and in branches, in place and not."""
+    n = x.shape[0]
+    held, other = [xcc.zeros(1), xcc.zeros(1)], {"a": xcc.zeros(1), "n": (1, [2.0])}
+    same = held
+    for i in range(n):
+        for j in xcc.static_range(2):
+            held[j] += x.tile(i, 1) * (j + 1)
+        other = {"a": other["a"] + held[0], "n": (other["n"][0] * 2, [other["n"][1][0] + 1])}
+    pair = (held[0], 1)
+    if n > 2:
+        held[1] = held[1] * 2
+        pair = (held[1] + 1, 3)
+    k = 0
+    while k < n:
+        other["n"][1][0] += 1
+        k += 1
+    y.store(0, same[0] + 10 * same[1])
+    y.store(1, other["a"] + other["n"][0] * other["n"][1][0])
+    y.store(2, pair[0] * pair[1])
+
+
+@xcc.kernel
+def counts_down(x, y):
+    n, at = x.shape[0], 0
+    digits = 0.0
+    for i in range(n - 1, -1, -1):
+        digits = digits * 10 + i
+    for i in range(7, n, -3):
+        digits = digits * 10 + i
+    for i in reversed(range(1, n, 2)):
+        digits = digits * 10 + i
+    for i in reversed(range(n, 0, -2)):
+        digits = digits * 10 + i
+    for i in reversed(range(3)):
+        at = at * 10 + i
+    y.store(0, digits)
+    y.store(1, at)
+
+
+KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place, lists,
+           counts_down)
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])
