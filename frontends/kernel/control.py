@@ -34,6 +34,12 @@ def _builder() -> BuildingMachine:
 
 
 def _condition(given: object) -> Tile:
+    """A condition of the run's; of a number, whether it is not 0."""
+    test = as_tile(given)
+    return _bool(test if test.shape or test.dtype.kind == "bool" else binary("ne", test, 0))
+
+
+def _bool(given: object) -> Tile:
     test = as_tile(given)
     if test.shape or test.dtype.kind != "bool":
         raise error(f"a condition is one bool, not {test.type}: "
@@ -162,7 +168,7 @@ def _chain(name: str, sides: Sequence[Callable[[], object]], ends: Callable[[obj
         other = side()
         if not _of_run(other):
             other = builtins.bool(other)
-        result = binary(name, _condition(result), other)
+        result = binary(name, _bool(result), other)
     return result
 
 

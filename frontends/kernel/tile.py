@@ -260,7 +260,8 @@ def binary(name: str, left: object, right: object) -> Tile:
 def _check_kind(name: str, symbol: str, a: Tile, b: Tile, dtype: DType) -> None:
     """UserError where the operator is none of such elements."""
     if name in _INTEGERS and not dtype.is_integer:
-        instead = "xcc.floor(a / b)" if dtype.is_float else ".to(xcc.i32)"
+        floor = "xcc.floor(a / b)" if name == "floordiv" else "a - xcc.floor(a / b) * b"
+        instead = floor if dtype.is_float else ".to(xcc.i32)"
         raise error(f"{a.type} {symbol} {b.type}: {symbol} is for integers; use {instead}")
     if name in _BITS and dtype.is_float:
         raise error(f"{a.type} {symbol} {b.type}: {symbol} is for integers and bools; .bitcast() gives a float's bits")

@@ -102,8 +102,7 @@ class Variables:
         kind, name = self._kinds[i], self._variables[i]
         if kind is None or structure(new) == kind:
             return leaves(new, kind)
-        why = f"it is a {kind.kind.__name__} before the loop, and a turn changes how many elements it has, or what it " \
-              "is"
+        why = f"it is a {kind.kind.__name__} before the loop, of which a turn changes how many elements it has"
         return [Undefined(name, why)] * len(paths(name, kind))
 
     def behind(self, given: Sequence[object]) -> list[object]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import xcc
 
@@ -162,8 +163,24 @@ def counts_down(x, y):
     y.store(1, at)
 
 
+@xcc.kernel
+def truths(x, y):
+    """Numbers are true where they are not 0; element types are what names them."""
+    left = x.shape[0] - 1
+    if left:
+        y.store(0, 1.0)
+    if not left - 2:
+        y.store(1, 2.0)
+    while left:
+        y.store(left, left)
+        left -= 1
+    y.store(6, 3.0 if x.gather(0) - 1 else 4.0)
+    if x.dtype == np.float32 and x.dtype == "float32" and x.dtype == torch.float32 and x.dtype != "relu":
+        y.store(7, x.gather(0).to(torch.float16).to(xcc.f32))
+
+
 KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place, lists,
-           counts_down)
+           counts_down, truths)
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])

@@ -39,7 +39,7 @@ def bits_of_floats(x, y):
 
 
 def modulo(x, y):
-    y.store(0, x.tile(0, 4) % 2.0)  # use xcc.floor(a / b)
+    y.store(0, x.tile(0, 4) % 2.0)  # use a - xcc.floor(a / b) * b
 
 
 def signs(x, y):
@@ -266,7 +266,7 @@ def longer(x, y):
     held = [1.0]
     for _ in range(x.shape[0]):
         held = [*held, 1.0]
-    y.store(0, held[0])  # it is a list before the loop, and a turn changes how many elements it has
+    y.store(0, held[0])  # it is a list before the loop, of which a turn changes
 
 
 def changes_globals(x, y):
