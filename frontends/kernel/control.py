@@ -187,7 +187,7 @@ def choose(test: object, then: Callable[[], object], orelse: Callable[[], object
 def plain(test: object) -> object:
     """The condition of a branch that leaves a loop, or of a loop that is left."""
     if _of_run(test):
-        raise error("this is known when the kernel runs, and cannot decide about break, continue or a return in a "
+        raise error("this is known when the kernel runs, and cannot decide about break or a return in a "
                     "loop: put it into the condition of a while loop")
     return test
 
@@ -195,7 +195,7 @@ def plain(test: object) -> object:
 def plain_loop(iterable: object) -> object:
     """What a loop goes through that is left before its end, or has an else."""
     if isinstance(iterable, DeviceRange) and not iterable.known:
-        raise error("a loop whose length is known when the kernel runs cannot have break, continue, return or else: "
+        raise error("a loop whose length is known when the kernel runs cannot have break, return or else: "
                     "use a while loop")
     return iterable
 

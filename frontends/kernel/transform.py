@@ -8,8 +8,8 @@
                                         k, acc = for_(callee(range)(0, n, 8), body, (k, acc), ("k", "acc"), 1)
 
 Likewise ``while``, ``if``, ``assert``, ``and``, ``or``, ``not``, ``a if c else b`` and chained comparisons. What the
-calls do is in :mod:`xcc.frontends.kernel.control`. Loops and branches with ``break``, ``continue`` or a ``return``
-within stay Python's own. Lines and columns stay those of the source.
+calls do is in :mod:`xcc.frontends.kernel.control`. Loops and branches with ``break`` or a ``return`` within stay
+Python's own, ``continue`` is a branch. Lines and columns stay those of the source.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
 from xcc.diagnostics import UserError
-from xcc.frontends.kernel.early_return import settled
+from xcc.frontends.kernel.early_return import settled, stepped
 from xcc.frontends.kernel.names import assigned_names, leaves
 
 __all__ = ["transformed"]
@@ -161,6 +161,7 @@ class _Transformer(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         iterable = self.visit(node.iter)
+        node.body = stepped(node.body)
         if leaves(node.body) or node.orelse:
             node.iter = _call("plain_loop", [iterable], node.iter)
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
@@ -176,6 +177,7 @@ class _Transformer(ast.NodeTransformer):
                                          [ast.Constant(len(targets))])]
 
     def visit_While(self, node: ast.While) -> Any:
+        node.body = stepped(node.body)
         if leaves(node.body) or node.orelse:
             node.test = _call("plain", [self.visit(node.test)], node.test)
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)

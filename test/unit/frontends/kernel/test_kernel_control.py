@@ -179,8 +179,38 @@ def truths(x, y):
         y.store(7, x.gather(0).to(torch.float16).to(xcc.f32))
 
 
+@xcc.kernel
+def goes_on(x, y):
+    total, seen, k = 0.0, 0, 0
+    for i in range(x.shape[0]):
+        t = x.gather(i)
+        if t == 2:
+            seen += 1
+            continue
+        if i > 2:
+            if t == 1:
+                continue
+            elif t == 0:
+                total += 5
+            else:
+                total += 7
+                continue
+            seen += 10
+        total += t
+    for i in xcc.static_range(3):
+        if i == 1:
+            continue
+        y.store(i, i + total)
+    while k < 5:
+        k += 1
+        if k == x.shape[0]:
+            continue
+        seen += 100
+    y.store(4, seen)
+
+
 KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place, lists,
-           counts_down, truths)
+           counts_down, truths, goes_on)
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])
