@@ -164,7 +164,8 @@ class Kernel:
             form = self._forms.get(key)
         except TypeError:
             given = ", ".join(repr(k.value) for k in kinds if isinstance(k, Constant))
-            raise UserError(f"kernel '{self.name}': constants are compared, which {given} cannot be") from None
+            raise UserError(f"kernel '{self.name}': constants are compared, which {given} cannot be: give tuples for "
+                            "lists") from None
         if form is None:
             why = difference(named, names, small, self.specialisations)
             form = Specialisation(self.name, named, why, names, small)

@@ -353,11 +353,22 @@ def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
             ("needs a grid", lambda: k(x, 1)), ("is not one to three numbers", lambda: k[1, 1, 1, 1](x, 1)),
             ("which kernels have no type for", lambda: k[1](np.zeros(4, "c8"), 1)),
             ("an array of no dims: give x.reshape", lambda: k[1](np.zeros(()), 1)),
-            ("anything else is a constant", lambda: k[1](x, [1])), ("compared, which", lambda: k[1](x, 1, F=[]))):
+            ("anything else is a constant", lambda: k[1](x, [1])), ("give tuples for lists", lambda: k[1](x, 1, F=[]))):
         with pytest.raises(xcc.UserError, match=match):
             call()
     with pytest.raises(xcc.UserError, match="is no parameter of a kernel"):
         xcc.kernel(lambda *x: None)
+    with pytest.raises(xcc.UserError, match="'x' in front of '/' is no parameter"):
+        xcc.kernel(lambda x, /: None)
+
+    @xcc.kernel
+    def named(x, *, n=2):
+        x.store(0, n)
+
+    for mode in ("eager", "check"):
+        monkeypatch.setenv("XCC_KERNEL", mode)
+        named[1](x, n=3 if mode == "eager" else 4)
+        assert x[0] == (3 if mode == "eager" else 4)
     monkeypatch.setenv("XCC_KERNEL", "fast")
     with pytest.raises(xcc.UserError, match="XCC_KERNEL is 'fast': it can be"):
         k[1](x, 1)
