@@ -9,13 +9,14 @@ ROOMS: dict[str, str] = {
            "distribute early-launch epilogue-pieces group-tiles hardware-math join-grids narrow-indices "
            "narrow-math nvvm-kernel-functions overlap-products peel-steps persistent-grid pipeline-loads "
            "plan-shared-memory predicated-stores prefetch-epilogue prefetch-fragments private-updates "
-           "reads-first rotate-loads scalar-indices stage-operands streamed-lines warpgroup-matrix whole-steps",
+           "reads-first rotate-loads scalar-bits scalar-indices stage-operands streamed-lines warpgroup-matrix "
+           "whole-steps",
     "host": "lower-main mark-load-time place-results",
     "linalg": "block-depth configure deal-rows decode-panels epilogue-strips join-columns keep-values "
               "non-temporal-stores pack-columns pack-rows park-values peel-tails prefetch-inputs prefetch-panels "
               "split-rows stream-k tile",
-    "tile": "configure-tile deepen-products early-reductions lower-tile peel-instances prefetch-tiles retile "
-            "share-operands stream-tiles",
+    "tile": "configure-tile deepen-products early-reductions form-blocks lower-tile peel-instances prefetch-tiles "
+            "retile share-operands stream-tiles",
     "vector": "amx-tiles block-loops common-bounds expand-floats expand-math kernel-abi lower-forall masked-bits "
               "narrow-gathers prefetch-stores row-division unroll-vectors",
     "xt": "add-columns aligned-rows channels-last convert-precision cut-reductions exchange-pairs "

@@ -43,7 +43,8 @@ def front_stages(*, xt: str = "", early: str = "", keep: str = "", kernels: str 
 def tile_pipeline(options: CompileOptions) -> Pipeline:
     """What runs on a program of the tile dialect, of the target's pipeline: it joins behind stage ``vector``."""
     target = get_target(options.target)
-    own = Pipeline.parse("tile: configure-tile, deepen-products, lower-tile, mlir(canonicalize), mlir(cse)")
+    own = Pipeline.parse("tile: form-blocks, configure-tile, deepen-products, lower-tile, mlir(canonicalize), "
+                         "mlir(cse)")
     behind = target.tile_stages(options) if target.tile_stages is not None else \
         target.pipeline(options).after("vector").kernel_part()
     return Pipeline((*own.stages, *behind.stages))

@@ -7,7 +7,7 @@ from typing import Any
 
 from xcc._mlir import arith_d, ir
 from xcc.dialects.tile.types import TileType, is_float
-from xcc.tile.functions import arange, full, where
+from xcc.tile.functions import arange, full
 from xcc.tile.places import place
 from xcc.tile.values import Value, as_value, broadcast, common, complain, convert, emit, index_of
 
@@ -89,9 +89,10 @@ def load(buffer: Buffer, offsets: Sequence[int | Value], shape: Sequence[int], o
     """The tile of `shape` from `offsets` on, an offset and a size for each dim of the buffer. What is outside the
     buffer, or where the `mask` is off, reads `other`. Without `other` the program says that nothing is outside: it
     reads 0 where that is wrong, and a checking run reports it."""
-    out = Value(emit("load", buffer.ir, _other(buffer, other), *map(index_of, offsets), shape=tuple(shape),
-                     inside=other is None and mask is None), buffer.dtype)
-    return out if mask is None else where(mask, out, 0 if other is None else other)
+    if mask is not None:
+        return gather(buffer, *_places(offsets, shape), mask=mask, other=0 if other is None else other)
+    return Value(emit("load", buffer.ir, _other(buffer, other), *map(index_of, offsets), shape=tuple(shape),
+                      inside=other is None), buffer.dtype)
 
 
 def store(buffer: Buffer, offsets: Sequence[int | Value], value: Value, mask: Mask = None) -> None:
@@ -103,10 +104,8 @@ def store(buffer: Buffer, offsets: Sequence[int | Value], value: Value, mask: Ma
     if mask is None:
         emit("store", v.ir, buffer.ir, *map(index_of, offsets))
         return
-    places = [arange(n, "index").reshape((1,) * d + (n,) + (1,) * (len(shape) - d - 1)) + o
-              for d, (n, o) in enumerate(zip(shape, offsets, strict=True))]
     m = as_value(mask, "i1", shape)
-    scatter(buffer, *places, value=v, mask=m.reshape((1,) * (len(shape) - m.rank) + m.shape))
+    scatter(buffer, *_places(offsets, shape), value=v, mask=m.reshape((1,) * (len(shape) - m.rank) + m.shape))
 
 
 def gather(buffer: Buffer, *positions: int | Value, mask: Mask = None, other: float | Value | None = None) -> Value:
@@ -140,6 +139,12 @@ def compare_swap(buffer: Buffer, *positions: int | Value, expected: float | Valu
     m, places, shape = _masked(mask, positions, value, expected)
     return Value(emit("compare_swap", _fitting(value, buffer, m), buffer.ir, m.ir, _fitting(expected, buffer, m),
                       *(p.ir for p in places)), buffer.dtype).reshape(shape)
+
+
+def _places(offsets: Sequence[int | Value], shape: Sequence[int]) -> list[Value]:
+    """The position of each element of a block, a tile a dim."""
+    return [arange(n, "index").reshape((1,) * d + (n,) + (1,) * (len(shape) - d - 1)) + o
+            for d, (n, o) in enumerate(zip(shape, offsets, strict=True))]
 
 
 def _other(buffer: Buffer, other: float | Value | None) -> Any:

@@ -83,7 +83,8 @@ class CompileOptions:
         for key, value in self.target_options:
             if value not in known.get(key, ()):
                 listing = ", ".join(f"{k}={'|'.join(values)}" for k, values in known.items()) or "none"
-                raise UserError(f"target '{self.target}' has no option '{key}={value}'; it has {listing}")
+                hint = f"; the chip is said beside it: --chip={value}, chip=\"{value}\"" if key == "chip" else ""
+                raise UserError(f"target '{self.target}' has no option '{key}={value}'; it has {listing}{hint}")
         if self.precision not in PRECISIONS:
             raise UserError(f"precision '{self.precision}' is none of {', '.join(PRECISIONS[1:])}")
         for name in ("threads", "jobs", "verbose"):

@@ -34,8 +34,9 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The parameters; UserError for kinds that a kernel cannot have."""
     found = []
     for p in inspect.signature(function).parameters.values():
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            raise UserError(f"kernel '{function.__name__}': *{p.name} is no parameter of a kernel: name each argument")
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
+            what = f"'{p.name}' in front of '/'" if p.kind == p.POSITIONAL_ONLY else f"*{p.name}"
+            raise UserError(f"kernel '{function.__name__}': {what} is no parameter of a kernel: name each argument")
         found.append(Parameter(p.name, _is_constexpr(p.annotation), p.default))
     return tuple(found)
 

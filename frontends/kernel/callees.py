@@ -30,8 +30,9 @@ class DeviceRange:
         for b in self._bounds:
             if (is_number(b) and isinstance(b, float)) or (isinstance(b, Tile) and (b.shape or not b.dtype.is_integer)):
                 raise error(f"a range is bounded by integers, not by {b.type if isinstance(b, Tile) else b}")
-        if is_number(step) and step < 1:
-            raise error(f"the step is {step}: a loop of the program counts upwards; xcc.static_range() does not")
+        if is_number(step) and step == 0:
+            raise error("the step is 0")
+        self._down = is_number(step) and step < 0
 
     @property
     def known(self) -> bool:
@@ -39,9 +40,23 @@ class DeviceRange:
         return all(not isinstance(b, Tile) for b in self._bounds)
 
     def bounds(self) -> tuple[Tile, Tile, Tile]:
-        """Begin, end and step."""
-        first, stop, step = (convert(as_tile(b), NUMBER_INT.dtype) for b in self._bounds)
-        return first, stop, step
+        """Begin, end and step of the program's loop, which counts upwards: downwards it counts the turns."""
+        first, stop, step = self._bounds
+        bounds = (0, (first - stop - step - 1) // -step, 1) if self._down else self._bounds
+        low, high, by = (convert(as_tile(b), NUMBER_INT.dtype) for b in bounds)
+        return low, high, by
+
+    def element(self, counter: Tile) -> Tile:
+        """The range's element where the loop's counter is `counter`."""
+        return self._bounds[0] + counter * self._bounds[2] if self._down else counter
+
+    def __reversed__(self) -> DeviceRange:
+        first, stop, step = self._bounds
+        if not is_number(step):
+            raise error("the step of a range that is gone through from its end is to be known when the kernel is "
+                        "compiled")
+        turns = (stop - first + step - (-1 if self._down else 1)) // step
+        return DeviceRange(first + (maximum(turns, 0) - 1) * step, first - step, -step)
 
     def __iter__(self) -> Iterator[int]:
         if not self.known:

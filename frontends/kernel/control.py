@@ -16,6 +16,7 @@ from xcc.frontends.kernel.joining import Undefined, entered, fitted, joined, set
 from xcc.frontends.kernel.machine import BuildingMachine, machine, running_on
 from xcc.frontends.kernel.place import error
 from xcc.frontends.kernel.tile import Tile, as_tile, binary
+from xcc.frontends.kernel.trees import Variables, fresh, leaves, paths, put_back, rebuilt, structure
 from xcc.frontends.kernel.types import NUMBER_INT, TileType
 
 __all__ = ["Undefined", "and_", "assert_", "callee", "choose", "for_", "if_", "not_", "or_", "plain", "plain_loop",
@@ -33,6 +34,12 @@ def _builder() -> BuildingMachine:
 
 
 def _condition(given: object) -> Tile:
+    """A condition of the run's; of a number, whether it is not 0."""
+    test = as_tile(given)
+    return _bool(test if test.shape or test.dtype.kind == "bool" else binary("ne", test, 0))
+
+
+def _bool(given: object) -> Tile:
     test = as_tile(given)
     if test.shape or test.dtype.kind != "bool":
         raise error(f"a condition is one bool, not {test.type}: "
@@ -46,17 +53,23 @@ def if_(test: object, then: Body, orelse: Body, values: Sequence[object], names:
         return (then if test else orelse)(*values)
     condition = _condition(test)
     with running_on(DryMachine()):
-        results = [joined(n, a, b) for n, a, b in zip(names, then(*values), orelse(*values), strict=True)]
+        one, other = fresh(values), fresh(values)
+        sides = tuple(then(*one)), tuple(orelse(*other))
+    kinds = [a if a == b else None for a, b in (map(structure, pair) for pair in zip(*sides, strict=True))]
+    results = [joined(p, a, b) for n, s, x, y in zip(names, kinds, *sides, strict=True)
+               for p, a, b in zip(paths(n, s), leaves(x, s), leaves(y, s), strict=True)]
     carried = _carried(results)
 
     def side(branch: Body) -> Callable[[], list[Tile]]:
         def run() -> list[Tile]:
-            made = branch(*values)
+            made = [leaf for v, s in zip(branch(*fresh(values)), kinds, strict=True) for leaf in leaves(v, s)]
             return [fitted(made[i], t) for i, t in carried.items()]
 
         return run
 
-    return entered(results, carried, _builder().branch(condition, list(carried.values()), side(then), side(orelse)))
+    data = _builder().branch(condition, list(carried.values()), side(then), side(orelse))
+    return [put_back(old, new) if a is x and b is y else new for old, new, a, b, x, y in zip(
+        values, rebuilt(kinds, entered(results, carried, data)), one, other, *sides, strict=True)]
 
 
 def _carried(values: Sequence[object]) -> dict[int, TileType]:
@@ -74,21 +87,24 @@ def for_(iterable: Iterable[object], body: Body, values: Sequence[object], names
             values = body(item, *values)
         return values
     unset = (Undefined(n, "a loop's counter is not known behind the loop") for n in names[:targets])
-    start = [*unset, *values[targets:]]
+    held = Variables([*unset, *values[targets:]], names)
+
+    def turn(counter: object, given: Sequence[object]) -> Sequence[object]:
+        return held.turn(lambda *own: body(iterable.element(Tile(NUMBER_INT, counter)), *own), given)
 
     def dry(given: Sequence[object]) -> Sequence[object]:
         with running_on(DryMachine()):
-            return body(Tile(NUMBER_INT, None), *given)
+            return turn(None, given)
 
-    state = settle(start, names, dry, skip=targets)
+    state = settle(held.values, held.names, dry, skip=targets)
     carried = _carried(state)
 
     def run(counter: object, data: Sequence[object]) -> list[Tile]:
-        made = body(Tile(NUMBER_INT, counter), *entered(state, carried, data))
+        made = turn(counter, entered(state, carried, data))
         return [fitted(made[i], t) for i, t in carried.items()]
 
-    entries = [fitted(start[i], t) for i, t in carried.items()]
-    return entered(state, carried, _builder().loop(*iterable.bounds(), entries, run))
+    entries = [fitted(held.values[i], t) for i, t in carried.items()]
+    return held.behind(entered(state, carried, _builder().loop(*iterable.bounds(), entries, run)))
 
 
 def while_(test: Callable[..., object], body: Body, values: Sequence[object], names: Sequence[str]) -> Sequence[object]:
@@ -100,23 +116,25 @@ def while_(test: Callable[..., object], body: Body, values: Sequence[object], na
             values = body(*values)
         return values
 
+    held = Variables(values, names)
+
     def dry(given: Sequence[object]) -> Sequence[object]:
         with running_on(DryMachine()):
-            _condition(test(*given))
-            return body(*given)
+            _condition(test(*held.whole(given)))
+            return held.turn(body, given)
 
-    state = settle(values, names, dry)
+    state = settle(held.values, held.names, dry)
     carried = _carried(state)
 
     def ask(data: Sequence[object]) -> Tile:
-        return _condition(test(*entered(state, carried, data)))
+        return _condition(test(*held.whole(entered(state, carried, data))))
 
     def run(data: Sequence[object]) -> list[Tile]:
-        made = body(*entered(state, carried, data))
+        made = held.turn(body, entered(state, carried, data))
         return [fitted(made[i], t) for i, t in carried.items()]
 
-    entries = [fitted(values[i], t) for i, t in carried.items()]
-    return entered(state, carried, _builder().repeat(entries, ask, run))
+    entries = [fitted(held.values[i], t) for i, t in carried.items()]
+    return held.behind(entered(state, carried, _builder().repeat(entries, ask, run)))
 
 
 def assert_(test: object, message: Callable[[], object] = lambda: "") -> None:
@@ -150,7 +168,7 @@ def _chain(name: str, sides: Sequence[Callable[[], object]], ends: Callable[[obj
         other = side()
         if not _of_run(other):
             other = builtins.bool(other)
-        result = binary(name, _condition(result), other)
+        result = binary(name, _bool(result), other)
     return result
 
 
@@ -169,7 +187,7 @@ def choose(test: object, then: Callable[[], object], orelse: Callable[[], object
 def plain(test: object) -> object:
     """The condition of a branch that leaves a loop, or of a loop that is left."""
     if _of_run(test):
-        raise error("this is known when the kernel runs, and cannot decide about break, continue or a return in a "
+        raise error("this is known when the kernel runs, and cannot decide about break or a return in a "
                     "loop: put it into the condition of a while loop")
     return test
 
@@ -177,7 +195,7 @@ def plain(test: object) -> object:
 def plain_loop(iterable: object) -> object:
     """What a loop goes through that is left before its end, or has an else."""
     if isinstance(iterable, DeviceRange) and not iterable.known:
-        raise error("a loop whose length is known when the kernel runs cannot have break, continue, return or else: "
+        raise error("a loop whose length is known when the kernel runs cannot have break, return or else: "
                     "use a while loop")
     return iterable
 

@@ -1,4 +1,5 @@
-"""Returns in the middle of a function become branches, whose condition may be known when the kernel runs only."""
+"""Returns in the middle of a function, and `continue` in a loop, become branches, whose condition may be known when the
+kernel runs only."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import ast
 import copy
 from collections.abc import Sequence
 
-__all__ = ["settled"]
+__all__ = ["settled", "stepped"]
 
 RESULT = "__result"
 
@@ -30,6 +31,44 @@ def settled(body: list[ast.stmt]) -> list[ast.stmt]:
     last = body[-1]
     result = ast.copy_location(ast.Name(RESULT, ast.Load()), last)
     return [*_without(body, last), ast.copy_location(ast.Return(result), last)]
+
+
+def stepped(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The body of a loop without `continue`::
+
+        if c:                   if c:
+            a                       a
+            continue       ->   else:
+        b                           b
+
+    As it was where one stands in another statement than branches.
+    """
+    if not any(map(_continues, body)) or not all(map(_in_branches, body)):
+        return body
+    for i, s in enumerate(body):
+        before, behind = list(body[:i]), body[i + 1:]
+        if isinstance(s, ast.Continue):
+            return before or [ast.copy_location(ast.Pass(), s)]
+        if isinstance(s, ast.If) and _continues(s):
+            then, orelse = stepped([*s.body, *copy.deepcopy(behind)]), stepped([*s.orelse, *behind])
+            return [*before, ast.copy_location(ast.If(s.test, then, orelse), s)]
+    return body
+
+
+_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ClassDef, ast.For, ast.While)
+
+
+def _continues(node: ast.AST) -> bool:
+    """Whether it goes on with the loop around it."""
+    return isinstance(node, ast.Continue) or (not isinstance(node, _SCOPES)
+                                              and any(map(_continues, ast.iter_child_nodes(node))))
+
+
+def _in_branches(node: ast.stmt) -> bool:
+    """Whether each `continue` within stands in branches alone."""
+    if isinstance(node, ast.If):
+        return all(map(_in_branches, (*node.body, *node.orelse)))
+    return isinstance(node, ast.Continue) or not _continues(node)
 
 
 def _returns(node: ast.AST) -> bool:

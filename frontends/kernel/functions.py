@@ -6,6 +6,8 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error
 from xcc.frontends.kernel.tile import Tile, as_tile, binary, convert, is_number, stretch
@@ -77,6 +79,22 @@ def maximum(a: Any, b: Any) -> Any:
 def minimum(a: Any, b: Any) -> Any:
     """The smaller of each two elements; NaN where one is."""
     return builtins.min(a, b) if is_number(a) and is_number(b) else binary("minimum", a, b)
+
+
+def power(x: Tile, exponent: object) -> Tile:
+    """`x` to a power that is known when the kernel is compiled: a product, its inverse, or a root."""
+    if not isinstance(exponent, (int, float, np.number)) or exponent not in (0.5, -0.5, *range(-16, 17)):
+        raise error("** takes an integer from -16 to 16 or a half, known when the kernel is compiled: else use "
+                    "xcc.exp(y * xcc.log(x))")
+    if exponent in (0.5, -0.5):
+        return sqrt(x) if exponent == 0.5 else rsqrt(x)
+    n = int(exponent)
+    if n < 0:
+        return 1.0 / power(x, -n)
+    if n < 2:
+        return x if n else stretch(convert(as_tile(1), x.dtype), x.shape)
+    half = power(x, n // 2)
+    return half * half * x if n % 2 else half * half
 
 
 def where(condition: object, a: object, b: object) -> Tile:

@@ -99,6 +99,8 @@ def _turned(name: str, state: object, given: object, made: object) -> object:
         return state if isinstance(made, Undefined) else state.set_by_a_loop()
     if _same(given, made):
         return state
+    if isinstance(made, Undefined):
+        return made
     before, behind = state if isinstance(state, TileType) else kind_of(state), kind_of(made)
     if before is None or behind is None:
         what = type(made).__name__ if behind is None else behind

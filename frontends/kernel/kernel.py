@@ -164,7 +164,8 @@ class Kernel:
             form = self._forms.get(key)
         except TypeError:
             given = ", ".join(repr(k.value) for k in kinds if isinstance(k, Constant))
-            raise UserError(f"kernel '{self.name}': constants are compared, which {given} cannot be") from None
+            raise UserError(f"kernel '{self.name}': constants are compared, which {given} cannot be: give tuples for "
+                            "lists") from None
         if form is None:
             why = difference(named, names, small, self.specialisations)
             form = Specialisation(self.name, named, why, names, small)
@@ -197,10 +198,10 @@ class Kernel:
 
     def _run_eagerly(self, grid: tuple[int, ...], values: Sequence[Any]) -> None:
         kinds_of(self.parameters, self._described(values))
-        given = [self._eager(p.name, p.constant, v) for p, v in zip(self.parameters, values, strict=True)]
+        given = {p.name: self._eager(p.name, p.constant, v) for p, v in zip(self.parameters, values, strict=True)}
         for place in itertools.product(*(range(n) for n in reversed(grid))):
             with running_on(NumpyMachine(place[::-1], grid)):
-                no_result(self.function, self.function(*given))
+                no_result(self.function, self.function(**given))
 
     @staticmethod
     def _eager(name: str, constant: bool, value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 __all__ = ["assigned_names", "leaves"]
 
@@ -11,13 +11,16 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def assigned_names(body: Iterable[ast.AST]) -> list[str]:
-    """The variables that the statements bind, each once, in order."""
+def assigned_names(body: Iterable[ast.AST], own: Container[str] = ()) -> list[str]:
+    """The variables that the statements bind, each once, in order; of those of `own` also what changes the elements
+    of, as in ``v[i] = x``."""
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found[node.id] = None
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _root(node) in own:
+            found[_root(node)] = None
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             found[node.name] = None
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -32,6 +35,13 @@ def assigned_names(body: Iterable[ast.AST]) -> list[str]:
     for node in body:
         visit(node)
     return list(found)
+
+
+def _root(node: ast.expr) -> str:
+    """The variable of which an element of an element is."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def leaves(body: Iterable[ast.AST], in_loop: bool = False) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error, no_attribute
@@ -41,6 +41,12 @@ class PythonObject:
         if self.type.shape or not machine().concrete:
             raise error(f"{self.type} cannot be {what}: {instead}")
         return self.data.item()
+
+    def __rpow__(self, base: object) -> NoReturn:
+        raise error(f"{base} ** {self.type}: use xcc.exp2(y), or xcc.exp(y * math.log({base}))")
+
+    def __round__(self, digits: int = 0) -> NoReturn:
+        raise error(f"round of {self.type}: use xcc.floor(x + 0.5), which rounds halves up")
 
     def __iter__(self) -> Any:
         raise error(f"{self.type} cannot be taken apart by Python: use operations on the whole tile")

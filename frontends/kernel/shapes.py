@@ -77,6 +77,9 @@ def transpose(x: Tile, axes: Sequence[int] | None = None) -> Tile:
 
 def with_units(x: Tile, at: tuple[object, ...]) -> Tile:
     """``x[:, None]``."""
+    if sum(i is ... for i in at) == 1:
+        left = at.index(...)
+        at = (*at[:left], *[slice(None)] * (x.ndim - sum(i is not None for i in at) + 1), *at[left + 1:])
     if any(i is not None and i != slice(None) for i in at) or sum(i is not None for i in at) > x.ndim:
         raise error(f"[] of {x.type} takes `:` for each of its dims and None for a new one: what lies at an index is "
                     "read from an array, with .tile() or .gather()")

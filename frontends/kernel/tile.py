@@ -130,12 +130,12 @@ class Tile(PythonObject):
         return binary("xor", self, ones.get(self.dtype.kind, -1))
 
     def __pow__(self, exponent: object) -> Tile:
-        if not isinstance(exponent, int) or not 1 <= exponent <= 16:
-            raise error("** takes an exponent of 1 to 16, known when the kernel is compiled: else use "
-                        "xcc.exp(y * xcc.log(x)), or xcc.sqrt()")
-        half = self ** (exponent // 2) if exponent > 1 else None
-        square = self if half is None else half * half
-        return square * self if half is not None and exponent % 2 else square
+        from xcc.frontends.kernel.functions import power
+
+        return power(self, exponent)
+
+    def __divmod__(self, other: object) -> tuple[Tile, Tile]:
+        return binary("floordiv", self, other), binary("mod", self, other)
 
     def max(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Tile:
         """The largest element along `axis` (an int, several, or None for all)."""
@@ -260,7 +260,8 @@ def binary(name: str, left: object, right: object) -> Tile:
 def _check_kind(name: str, symbol: str, a: Tile, b: Tile, dtype: DType) -> None:
     """UserError where the operator is none of such elements."""
     if name in _INTEGERS and not dtype.is_integer:
-        instead = "xcc.floor(a / b)" if dtype.is_float else ".to(xcc.i32)"
+        floor = "xcc.floor(a / b)" if name == "floordiv" else "a - xcc.floor(a / b) * b"
+        instead = floor if dtype.is_float else ".to(xcc.i32)"
         raise error(f"{a.type} {symbol} {b.type}: {symbol} is for integers; use {instead}")
     if name in _BITS and dtype.is_float:
         raise error(f"{a.type} {symbol} {b.type}: {symbol} is for integers and bools; .bitcast() gives a float's bits")

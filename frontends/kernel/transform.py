@@ -8,8 +8,8 @@
                                         k, acc = for_(callee(range)(0, n, 8), body, (k, acc), ("k", "acc"), 1)
 
 Likewise ``while``, ``if``, ``assert``, ``and``, ``or``, ``not``, ``a if c else b`` and chained comparisons. What the
-calls do is in :mod:`xcc.frontends.kernel.control`. Loops and branches with ``break``, ``continue`` or a ``return``
-within stay Python's own. Lines and columns stay those of the source.
+calls do is in :mod:`xcc.frontends.kernel.control`. Loops and branches with ``break`` or a ``return`` within stay
+Python's own, ``continue`` is a branch. Lines and columns stay those of the source.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
 from xcc.diagnostics import UserError
-from xcc.frontends.kernel.early_return import settled
+from xcc.frontends.kernel.early_return import settled, stepped
 from xcc.frontends.kernel.names import assigned_names, leaves
 
 __all__ = ["transformed"]
@@ -118,6 +118,7 @@ class _Transformer(ast.NodeTransformer):
     def __init__(self, file: str) -> None:
         self._file = file
         self._count = 0
+        self._own: set[str] = set()         # the variables of the function
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """The function's new definition. What it assigns anywhere is bound from the start, so that branches and loops
@@ -126,7 +127,9 @@ class _Transformer(ast.NodeTransformer):
         own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
         names = [n for n in assigned_names(node.body) if n not in own]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        outer, self._own = self._own, {*own, *names}
         body = self._block(node.body)
+        self._own = outer
         unset = [_placed(ast.parse(f"{n} = {RUNTIME}.Undefined({n!r})").body[0], node) for n in names]
         node.body = [*unset, *body]
         return node
@@ -150,7 +153,7 @@ class _Transformer(ast.NodeTransformer):
             node.test = _call("plain", [test], node.test)
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
-        names = assigned_names([*node.body, *node.orelse])
+        names = assigned_names([*node.body, *node.orelse], self._own)
         then, orelse = self._name("then"), self._name("else")
         parts = [_function(then, names, self._block(node.body), node.test),
                  _function(orelse, names, self._block(node.orelse), node.test)]
@@ -158,12 +161,13 @@ class _Transformer(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         iterable = self.visit(node.iter)
+        node.body = stepped(node.body)
         if leaves(node.body) or node.orelse:
             node.iter = _call("plain_loop", [iterable], node.iter)
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
         targets = assigned_names([_placed(ast.Assign([node.target], ast.Constant(None)), node)])
-        names = [*targets, *(n for n in assigned_names(node.body) if n not in targets)]
+        names = [*targets, *(n for n in assigned_names(node.body, self._own) if n not in targets)]
         item, body = self._name("item"), self._name("body")
         take = _placed(ast.Assign([node.target], ast.Name(item, ast.Load())), node.target)
         function = _function(body, names, [take, *self._block(node.body)], node.iter)
@@ -173,11 +177,12 @@ class _Transformer(ast.NodeTransformer):
                                          [ast.Constant(len(targets))])]
 
     def visit_While(self, node: ast.While) -> Any:
+        node.body = stepped(node.body)
         if leaves(node.body) or node.orelse:
             node.test = _call("plain", [self.visit(node.test)], node.test)
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
-        names = assigned_names(node.body)
+        names = assigned_names(node.body, self._own)
         test, body = self._name("test"), self._name("body")
         asks = _function(test, names, [], node.test)
         assert isinstance(asks, ast.FunctionDef)

@@ -23,6 +23,11 @@ class DType:
     kind: str
     bits: int
 
+    def __eq__(self, other: object) -> bool:
+        """Also where `other` names it, as numpy's and torch's types do."""
+        found = other if isinstance(other, DType) else dtype_of(other)
+        return found is not None and found.name == self.name
+
     def __str__(self) -> str:
         return self.name
 
@@ -53,15 +58,18 @@ def _all() -> dict[str, DType]:
 DTYPES = _all()
 """By name; ``xcc.f32`` and the like are these."""
 
+_NUMPY_NAMES = {np.dtype(d.numpy).name: d for d in DTYPES.values()}
 globals().update(DTYPES)
 
 
 def dtype_of(value: Any) -> DType | None:
-    """The type that `value` names: a DType, a numpy type or array scalar type, or a name; None where it is none."""
+    """The type that `value` names: a DType, a type of numpy's or torch's, or the name of one; None where it is none."""
     if isinstance(value, DType):
         return value
     if isinstance(value, str):
-        return DTYPES.get(value)
+        return DTYPES.get(value) or _NUMPY_NAMES.get(value)
+    if type(value).__module__ == "torch":
+        return _NUMPY_NAMES.get(str(value).removeprefix("torch."))
     try:
         return DTYPES.get(name_of(np.dtype(value)))
     except TypeError:

@@ -153,6 +153,8 @@ class View:
     def _value(self, value: object) -> Tile:
         """What is to be written, in the array's type."""
         x = as_tile(value)
+        if self.dtype.kind == "bool" and x.constant in (0, 1) and x.type.weak:
+            raise error(f"{self!r} cannot hold the number {x.constant}: give {bool(x.constant)}")
         if promote(x.type, TileType(self.dtype)) is None and x.dtype != self.dtype:
             raise error(f"{self!r} cannot hold {x.type}: convert it with .to(xcc.{self.dtype})")
         if x.dtype.is_float and not self.dtype.is_float:

@@ -16,7 +16,7 @@ def rocdl_stage(chip: Chip) -> str:
         mlir(gpu.module(convert-math-to-llvm)),
         mlir(gpu.module(convert-gpu-to-rocdl{{chipset={chip.name} index-bitwidth=64}})),
         mlir(gpu.module(convert-ub-to-llvm)), mlir(reconcile-unrealized-casts), mlir(canonicalize), mlir(cse),
-        amd-kernel-functions"""
+        {"scalar-bits, " if chip.warp == 64 else ""}amd-kernel-functions"""
 
 
 def thread_stages(chip: Chip) -> str:

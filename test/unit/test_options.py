@@ -41,6 +41,7 @@ def test_fixed_inputs_are_text_that_reads_back() -> None:
     ({"chip": None}, "chip is None, which is no str"),
     ({"target": None}, "target is None; give a name"),
     ({"target": "cpu,unroll=4"}, "target 'cpu' has no option 'unroll=4'; it has none"),
+    ({"target": "nvptx,chip=sm_80"}, "it has code=cubin|ptx; the chip is said beside it: --chip=sm_80"),
     ({"target": "nvptx,code"}, "target 'nvptx' has no option 'code=1'; it has code=cubin|ptx"),
     ({"dims": [1]}, "dims is .*; give a dict by name"),
     ({"dims": {"n": 1.5}}, "give a number or"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["KernelJob", "KernelResult", "compile_kernel", "read_frame", "write_frame"]
 
 
+Codes = dict[str, KernelBinary]
 MOST_SMALLER = 16
 """How often tiles are made smaller at most: from 256 x 256 in 3 stages to a few lanes."""
 
@@ -63,27 +64,28 @@ def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> Kern
     """
     from xcc.targets.base import get_target
 
-    result = _fitting(job, at)
+    codes: Codes = {}
+    result = _fitting(job, at, codes)
     for registers in get_target(job.options.target).fewer_registers if job.emit else ():
         if not _spills(result):
             break
-        other = _fitting(replace(job, chip=replace(job.chip, vector_registers=registers)), at)
+        other = _fitting(replace(job, chip=replace(job.chip, vector_registers=registers)), at, codes)
         if _spills(other) < _spills(result):
             result, other = other, result
         result.seconds = {key: s + other.seconds.get(key, 0.0) for key, s in result.seconds.items()}
     return result
 
 
-def _fitting(job: KernelJob, at: Any) -> KernelResult:
+def _fitting(job: KernelJob, at: Any, codes: Codes) -> KernelResult:
     """The kernel with tiles as small as its shared memory needs them, where the strategy chooses them."""
     try:
-        return _attempt(job, at)
+        return _attempt(job, at, codes)
     except NoRoom as e:
         if job.pipeline is None:
             raise UserError(f"{e.message}: take smaller tiles") from None
         for steps in range(1, MOST_SMALLER + 1):
             with contextlib.suppress(NoRoom):
-                result = _attempt(job, at, steps)
+                result = _attempt(job, at, codes, steps)
                 result.notes.append(f"kernel '{job.name}': {e.message}: tiles made smaller ({steps})")
                 return result
         raise
@@ -93,8 +95,9 @@ def _spills(result: KernelResult) -> int:
     return int(dict(result.binary.report).get("spills", 0)) if result.binary is not None else 0
 
 
-def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
-    """The kernel compiled once, its tiles made smaller so many times than the strategy's."""
+def _attempt(job: KernelJob, at: Any, codes: Codes, smaller: int = 0) -> KernelResult:
+    """The kernel compiled once, its tiles made smaller so many times than the strategy's; `codes` has the code of
+    earlier attempts, which is that of this one where its last stage is the same."""
     from xcc.context import parse_module, shared_context
     from xcc.driver.plugins import load_plugin
     from xcc.driver.shared_buffers import shared_buffers, wanted_pairs
@@ -124,9 +127,11 @@ def _attempt(job: KernelJob, at: Any, smaller: int = 0) -> KernelResult:
         if job.options.keep_ir and stage.name == target.kept_stage:
             ir_text = str(module)
     if job.emit:
-        with context:
-            binary = clock.timed("emit", "emit", lambda: target.emit_kernel(module, job.chip, job.options))
-        result.binary = replace(binary, name=job.name, ir=ir_text, shares=result.shares)
+        text = str(module)
+        if text not in codes:
+            with context:
+                codes[text] = clock.timed("emit", "emit", lambda: target.emit_kernel(module, job.chip, job.options))
+        result.binary = replace(codes[text], name=job.name, ir=ir_text, shares=result.shares)
     result.seconds = clock.seconds
     return result
 

@@ -18,7 +18,7 @@ from xcc.options import CompileOptions
 from xcc.process import kernels, worker
 from xcc.process.worker import KernelJob, KernelResult
 from xcc.symbolic import sym
-from xcc.targets.base import Chip, KernelBinary, KernelLaunch
+from xcc.targets.base import Chip, KernelBinary, KernelLaunch, get_target
 
 TEXT = "func.func @k() -> i32 {\n  %a = arith.constant 2 : i32\n  %b = arith.addi %a, %a : i32\n  return %b : i32\n}\n"
 CHIP = Chip("some-chip", "x86_64", "generic")
@@ -241,7 +241,7 @@ def test_what_spills_is_compiled_for_fewer_registers(monkeypatch: pytest.MonkeyP
                                                      tried: list[int], best: int) -> None:
     seen: list[int] = []
 
-    def attempt(job: KernelJob, at: object) -> KernelResult:
+    def attempt(job: KernelJob, at: object, codes: object) -> KernelResult:
         n = job.chip.vector_registers
         seen.append(n)
         return KernelResult(KernelBinary("k", "hsaco", b"%d" % n, (), report=(("spills", spills[n]),)),
@@ -253,3 +253,18 @@ def test_what_spills_is_compiled_for_fewer_registers(monkeypatch: pytest.MonkeyP
     assert seen == tried
     assert result.binary is not None and result.binary.blob == b"%d" % best
     assert result.seconds == {("emit", "emit"): float(len(tried))}
+
+
+def test_what_spills_makes_code_of_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pass looks at the registers: what the attempts come to is the same, of which one has code made."""
+    emitted: list[int] = []
+
+    def emit(_module: object, chip: Chip, _options: object) -> KernelBinary:
+        emitted.append(chip.vector_registers)
+        return KernelBinary("k", "hsaco", b"", (), report=(("spills", 3),))
+
+    target = replace(get_target("amdgcn"), emit_kernel=emit)
+    monkeypatch.setattr("xcc.targets.base.get_target", lambda _name: target)
+    chip = Chip("gfx942", "amdgcn", "gfx942", vector_registers=512)
+    result = worker.compile_kernel(KernelJob("k", TEXT, "vector: mlir(cse)", chip, CompileOptions(target="amdgcn")))
+    assert emitted == [512] and result.binary is not None and result.binary.name == "k"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import xcc
 
@@ -121,7 +122,95 @@ def at_a_place(x, y):
     y.scatter(last, x.gather(last) + x.gather(9, other=2.0))
 
 
-KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place)
+@xcc.kernel
+def lists(x, y):
+    """Tiles that lists, tuples and dictionaries hold change from turn to turn and in branches, in place and not."""
+    n = x.shape[0]
+    held, other = [xcc.zeros(1), xcc.zeros(1)], {"a": xcc.zeros(1), "n": (1, [2.0])}
+    same = held
+    for i in range(n):
+        for j in xcc.static_range(2):
+            held[j] += x.tile(i, 1) * (j + 1)
+        other = {"a": other["a"] + held[0], "n": (other["n"][0] * 2, [other["n"][1][0] + 1])}
+    pair = (held[0], 1)
+    if n > 2:
+        held[1] = held[1] * 2
+        pair = (held[1] + 1, 3)
+    k = 0
+    while k < n:
+        other["n"][1][0] += 1
+        k += 1
+    y.store(0, same[0] + 10 * same[1])
+    y.store(1, other["a"] + other["n"][0] * other["n"][1][0])
+    y.store(2, pair[0] * pair[1])
+
+
+@xcc.kernel
+def counts_down(x, y):
+    n, at = x.shape[0], 0
+    digits = 0.0
+    for i in range(n - 1, -1, -1):
+        digits = digits * 10 + i
+    for i in range(7, n, -3):
+        digits = digits * 10 + i
+    for i in reversed(range(1, n, 2)):
+        digits = digits * 10 + i
+    for i in reversed(range(n, 0, -2)):
+        digits = digits * 10 + i
+    for i in reversed(range(3)):
+        at = at * 10 + i
+    y.store(0, digits)
+    y.store(1, at)
+
+
+@xcc.kernel
+def truths(x, y):
+    """Numbers are true where they are not 0; element types are what names them."""
+    left = x.shape[0] - 1
+    if left:
+        y.store(0, 1.0)
+    if not left - 2:
+        y.store(1, 2.0)
+    while left:
+        y.store(left, left)
+        left -= 1
+    y.store(6, 3.0 if x.gather(0) - 1 else 4.0)
+    if x.dtype == np.float32 and x.dtype == "float32" and x.dtype == torch.float32 and x.dtype != "relu":
+        y.store(7, x.gather(0).to(torch.float16).to(xcc.f32))
+
+
+@xcc.kernel
+def goes_on(x, y):
+    total, seen, k = 0.0, 0, 0
+    for i in range(x.shape[0]):
+        t = x.gather(i)
+        if t == 2:
+            seen += 1
+            continue
+        if i > 2:
+            if t == 1:
+                continue
+            elif t == 0:
+                total += 5
+            else:
+                total += 7
+                continue
+            seen += 10
+        total += t
+    for i in xcc.static_range(3):
+        if i == 1:
+            continue
+        y.store(i, i + total)
+    while k < 5:
+        k += 1
+        if k == x.shape[0]:
+            continue
+        seen += 100
+    y.store(4, seen)
+
+
+KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place, lists,
+           counts_down, truths, goes_on)
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])

@@ -39,7 +39,7 @@ def bits_of_floats(x, y):
 
 
 def modulo(x, y):
-    y.store(0, x.tile(0, 4) % 2.0)  # use xcc.floor(a / b)
+    y.store(0, x.tile(0, 4) % 2.0)  # use a - xcc.floor(a / b) * b
 
 
 def signs(x, y):
@@ -72,6 +72,18 @@ def rank(x, y):
 
 def stored_rank(x, y):
     y.store(0, x.tile(0, 4)[:, None])  # takes tiles of 1 dims, not f32[4, 1]
+
+
+def number_for_a_bool(c, y):
+    y.store(0, c.tile(0, 32, other=0).to(xcc.f32))  # cannot hold the number 0: give False
+
+
+def power_of(x, y):
+    y.store(0, 2 ** x.tile(0, 4))  # use xcc.exp2(y)
+
+
+def rounded(x, y):
+    y.store(0, round(x.tile(0, 4)))  # use xcc.floor(x + 0.5)
 
 
 def fractions(x, y, i):
@@ -125,7 +137,7 @@ def element(x, y):
 
 
 def power(x, y):
-    y.store(0, x.tile(0, 4) ** 0.5)  # ** takes an exponent of 1 to 16
+    y.store(0, x.tile(0, 4) ** 2.5)  # ** takes an integer from -16 to 16 or a half
 
 
 def other_tile(x, y):
@@ -180,8 +192,8 @@ def gives(x, y):  # gives back f32[4], which nothing takes: write it to an array
 BOTH = (numpy_function, set_element, method, load, length, of_outside, gives, shapes, no_power_of_two, size_of_run,
         bools, bits_of_floats, modulo, signs, too_large, product, product_shapes,
         accumulator, rank, stored_rank, fractions, float_offset, float_index, axis, condition, truth, python_list,
-        sorted_pair, summed_array, whole_array, indexed, element, power, other_tile, mask_without_other, type_name,
-        atomic_kind, swapped_float)
+        sorted_pair, summed_array, whole_array, indexed, element, power, power_of, rounded, other_tile,
+        mask_without_other, type_name, atomic_kind, swapped_float, number_for_a_bool)
 
 
 def grows(x, y):
@@ -245,9 +257,16 @@ def escapes(x, y):
     y.store(0, tiles[0] + 1)  # this was made in a loop or branch of the program
 
 
-def downwards(x, y):
-    for i in range(4, 0, -1):  # the step is -1
+def no_step(x, y):
+    for i in range(4, 0, 0):  # the step is 0
         y.store(i, 1.0)
+
+
+def longer(x, y):
+    held = [1.0]
+    for _ in range(x.shape[0]):
+        held = [*held, 1.0]
+    y.store(0, held[0])  # it is a list before the loop, of which a turn changes
 
 
 def changes_globals(x, y):
@@ -256,7 +275,7 @@ def changes_globals(x, y):
 
 
 TRACED = (grows, one_branch, one_loop, function_of_numbers, branches, counter, broken, as_shape, in_list, escapes,
-          downwards, changes_globals)
+          no_step, longer, changes_globals)
 
 
 def printed(x, y):
@@ -273,7 +292,7 @@ COMPILED = (printed, narrow_atomic)
 def launch(function: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("XCC_KERNEL", mode)
     arrays = {"x": np.ones(16, np.float32), "y": np.ones(16, np.float32), "i": np.ones(16, np.int32),
-              "b": np.ones(16, np.int8)}
+              "b": np.ones(16, np.int8), "c": np.ones(16, np.bool_)}
     given = {n: arrays[n] for n in inspect.signature(function).parameters}
     with pytest.raises(xcc.UserError) as caught:
         xcc.kernel(function)[1](**given)
@@ -334,11 +353,22 @@ def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
             ("needs a grid", lambda: k(x, 1)), ("is not one to three numbers", lambda: k[1, 1, 1, 1](x, 1)),
             ("which kernels have no type for", lambda: k[1](np.zeros(4, "c8"), 1)),
             ("an array of no dims: give x.reshape", lambda: k[1](np.zeros(()), 1)),
-            ("anything else is a constant", lambda: k[1](x, [1])), ("compared, which", lambda: k[1](x, 1, F=[]))):
+            ("anything else is a constant", lambda: k[1](x, [1])), ("give tuples for lists", lambda: k[1](x, 1, F=[]))):
         with pytest.raises(xcc.UserError, match=match):
             call()
     with pytest.raises(xcc.UserError, match="is no parameter of a kernel"):
         xcc.kernel(lambda *x: None)
+    with pytest.raises(xcc.UserError, match="'x' in front of '/' is no parameter"):
+        xcc.kernel(lambda x, /: None)
+
+    @xcc.kernel
+    def named(x, *, n=2):
+        x.store(0, n)
+
+    for mode in ("eager", "check"):
+        monkeypatch.setenv("XCC_KERNEL", mode)
+        named[1](x, n=3 if mode == "eager" else 4)
+        assert x[0] == (3 if mode == "eager" else 4)
     monkeypatch.setenv("XCC_KERNEL", "fast")
     with pytest.raises(xcc.UserError, match="XCC_KERNEL is 'fast': it can be"):
         k[1](x, 1)

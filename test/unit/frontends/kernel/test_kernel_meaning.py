@@ -26,20 +26,21 @@ ARITHMETIC: tuple[tuple[str, Op], ...] = (
     ("eq", operator.eq), ("ne", operator.ne), ("maximum", lambda a, b: xcc.maximum(a, b)),
     ("minimum", lambda a, b: xcc.minimum(a, b)), ("where", lambda a, b: xcc.where(a > b, a, b)),
     ("number", lambda a, b: (2 * a - 1) * b + 1),
-    ("rows", lambda a, b: a.max(axis=0)[None, :] + b.min(axis=1)[:, None]),
-    ("square", lambda a, b: a ** 3), ("abs", lambda a, b: abs(a) + xcc.abs(b)), ("shapes", lambda a, b: (
+    ("rows", lambda a, b: a.max(axis=0)[None, :] + b.min(axis=1)[..., None]),
+    ("square", lambda a, b: a ** 3 + b ** 0), ("abs", lambda a, b: abs(a) + xcc.abs(b)), ("shapes", lambda a, b: (
         a.reshape(8, 4).T + b).reshape(2, 4, 4).sum(axis=1)), ("neg", lambda a, b: -a + b))
 BITS: tuple[tuple[str, Op], ...] = (
     ("and", operator.and_), ("or", operator.or_), ("xor", operator.xor), ("invert", lambda a, b: ~a & b),
     ("shl", lambda a, b: a << (b & 3)), ("shr", lambda a, b: a >> (b & 3)), ("floordiv", lambda a, b: a // (b | 1)),
-    ("mod", lambda a, b: a % (b | 1)), ("cdiv", lambda a, b: xcc.cdiv(a, 3)), ("div", operator.truediv),
+    ("mod", lambda a, b: a % (b | 1)), ("cdiv", lambda a, b: xcc.cdiv(a, 3)),
+    ("divmod", lambda a, b: sum(divmod(a, (b | 1)))), ("div", operator.truediv),
     ("dot", lambda a, b: xcc.dot(a, b.T)))
 FUNCTIONS: tuple[tuple[str, Op], ...] = (
     ("div", operator.truediv), ("exp", lambda a, b: xcc.exp(a)), ("exp2", lambda a, b: xcc.exp2(a)),
     ("log", lambda a, b: xcc.log(abs(a) + 1)), ("log2", lambda a, b: xcc.log2(abs(a) + 1)),
     ("sqrt", lambda a, b: xcc.sqrt(abs(a))), ("rsqrt", lambda a, b: xcc.rsqrt(abs(a) + 1)),
     ("sin", lambda a, b: xcc.sin(a)), ("cos", lambda a, b: xcc.cos(a)), ("tanh", lambda a, b: xcc.tanh(a)),
-    ("erf", lambda a, b: xcc.erf(a)),
+    ("erf", lambda a, b: xcc.erf(a)), ("powers", lambda a, b: abs(a) ** 0.5 + (abs(b) + 1) ** -0.5 - (b * b + 1) ** -3),
     ("floor", lambda a, b: xcc.floor(a)), ("ceil", lambda a, b: xcc.ceil(a)), ("sigmoid", lambda a, b: xcc.sigmoid(a)))
 REDUCED: tuple[tuple[str, Op], ...] = (
     ("max", lambda a, b: a.max(axis=1)), ("min", lambda a, b: a.min(axis=0)), ("sum", lambda a, b: a.sum(axis=1)),

@@ -1,0 +1,111 @@
+"""Lists, tuples and dictionaries of tiles: what the run decides of a variable is what it decides of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from xcc.frontends.kernel.joining import Undefined
+
+__all__ = ["Variables", "fresh", "leaves", "paths", "put_back", "rebuilt", "structure"]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A container's type, and the key and the structure of each element: None of what contains nothing."""
+
+    kind: type
+    parts: tuple[tuple[object, Structure | None], ...]
+
+
+def _items(value: object) -> list[tuple[object, object]] | None:
+    if type(value) is list or isinstance(value, tuple):
+        return list(enumerate(value))
+    return list(value.items()) if type(value) is dict else None
+
+
+def structure(value: object) -> Structure | None:
+    """What contains what: of lists, tuples and dictionaries."""
+    items = _items(value)
+    return None if items is None else Structure(type(value), tuple((k, structure(v)) for k, v in items))
+
+
+def leaves(value: object, kind: Structure | None) -> list[object]:
+    """The elements that contain nothing."""
+    if kind is None:
+        return [value]
+    parts = zip(_items(value) or (), kind.parts, strict=True)
+    return [leaf for (_, v), (_, inner) in parts for leaf in leaves(v, inner)]
+
+
+def paths(name: str, kind: Structure | None) -> list[str]:
+    """What the elements of a variable are called."""
+    return [name] if kind is None else [p for k, inner in kind.parts for p in paths(f"{name}[{k!r}]", inner)]
+
+
+def _built(kind: Structure | None, given: Iterator[object]) -> object:
+    if kind is None:
+        return next(given)
+    made = {k: _built(inner, given) for k, inner in kind.parts}
+    if kind.kind is dict:
+        return made
+    make: Callable[[Iterable[object]], object] = getattr(kind.kind, "_make", kind.kind)     # of a named tuple
+    return make(made.values())
+
+
+def rebuilt(kinds: Sequence[Structure | None], given: Sequence[object]) -> list[object]:
+    """Variables of those structures, of their elements."""
+    rest = iter(given)
+    return [_built(kind, rest) for kind in kinds]
+
+
+def fresh(values: Sequence[object]) -> list[object]:
+    """The variables with containers of their own: a body that is run for its types changes none of the program's."""
+    return [_built(s, iter(leaves(v, s))) for v, s in ((v, structure(v)) for v in values)]
+
+
+def put_back(old: object, new: object) -> object:
+    """`new`, as the container `old` that it was made of: other variables may hold that, too."""
+    if isinstance(old, list) and isinstance(new, list):
+        old[:] = [put_back(a, b) for a, b in zip(old, new, strict=True)]
+        return old
+    if isinstance(old, dict) and isinstance(new, dict):
+        old.update({k: put_back(old[k], v) for k, v in new.items()})
+        return old
+    return new
+
+
+class Variables:
+    """The variables of a loop, which keep their structures from turn to turn."""
+
+    def __init__(self, values: Sequence[object], names: Sequence[str]) -> None:
+        self._given, self._variables = list(values), list(names)
+        self._kinds = [structure(v) for v in values]
+        self._same = [True] * len(self._kinds)      # whether a turn changes the container that it is given
+        self.values = [leaf for v, s in zip(values, self._kinds, strict=True) for leaf in leaves(v, s)]
+        self.names = [p for n, s in zip(names, self._kinds, strict=True) for p in paths(n, s)]
+
+    def whole(self, given: Sequence[object]) -> list[object]:
+        """The variables, of their elements."""
+        return rebuilt(self._kinds, given)
+
+    def turn(self, body: Callable[..., Sequence[object]], given: Sequence[object]) -> list[object]:
+        """The elements behind a turn that begins with those of `given`."""
+        before = self.whole(given)
+        made: list[object] = []
+        for i, (old, new) in enumerate(zip(before, body(*before), strict=True)):
+            self._same[i] &= old is new
+            made += self._leaves(i, new)
+        return made
+
+    def _leaves(self, i: int, new: object) -> list[object]:
+        kind, name = self._kinds[i], self._variables[i]
+        if kind is None or structure(new) == kind:
+            return leaves(new, kind)
+        why = f"it is a {kind.kind.__name__} before the loop, of which a turn changes how many elements it has"
+        return [Undefined(name, why)] * len(paths(name, kind))
+
+    def behind(self, given: Sequence[object]) -> list[object]:
+        """The variables behind the loop, of their elements there."""
+        return [put_back(old, new) if same else new
+                for old, new, same in zip(self._given, self.whole(given), self._same, strict=True)]

@@ -1,0 +1,1 @@
+"""Which block the positions of a tile are, for ``form-blocks``."""
