@@ -11,7 +11,7 @@ ROOMS: dict[str, str] = {
            "plan-shared-memory predicated-stores prefetch-epilogue prefetch-fragments private-updates "
            "reads-first rotate-loads scalar-indices stage-operands streamed-lines warpgroup-matrix whole-steps",
     "host": "lower-main mark-load-time place-results",
-    "linalg": "block-depth configure deal-rows decode-panels epilogue-strips join-columns keep-values "
+    "linalg": "block-depth blocked-sums configure deal-rows decode-panels epilogue-strips join-columns keep-values "
               "non-temporal-stores pack-columns pack-rows park-values peel-tails prefetch-inputs prefetch-panels "
               "split-rows stream-k tile",
     "tile": "configure-tile deepen-products early-reductions lower-tile peel-instances prefetch-tiles retile "

@@ -19,6 +19,8 @@ from xcc.passes.linalg.schedule.schedule_parts import CpuPart, Kept, entries_of,
 DEPTH, PACKED, COLUMNS, DECODED, STRIPS = "xcc.depth", "xcc.packed", "xcc.columns", "xcc.decoded", "xcc.strips"
 PREFETCH, SHARES = "xcc.prefetch", "xcc.shares"
 """Of a product."""
+BLOCKED = "xcc.blocked"
+"""Of a sum."""
 KEPT, PARKED = "xcc.kept", "xcc.parked"
 """Of any op."""
 PEELED, PARTS, AHEAD, STREAM = "xcc.peeled", "xcc.parts", "xcc.ahead", "xcc.stream"
