@@ -56,7 +56,8 @@ class Reduction:
                 whole = isinstance(size, int) and size <= n
                 self.axes[p] = ev.full_axis(size, n, taken) if whole else Axis(n, REDUCTION_ORDER + 100 + p)
                 taken.append(self.axes[p])
-        self.contract = self.product is not None and bool(self.axes) and (ev.schedule.cpu.dot or self._two_sided())
+        self.contract = self.product is not None and bool(self.axes) and not ev.schedule.cpu.along \
+            and (ev.schedule.cpu.dot or self._two_sided())
         self.acc_axes = out_axes if self.contract else (*out_axes, *self.axes.values())
         self.step = Step(ev, op, self.axes, self.product, self.contract)
         self.fetches = list(ev.fetches)
