@@ -90,7 +90,8 @@ def decided(kernel: Kernel, schedule: Schedule) -> Schedule:
 
     cpu = CpuPart(
         dot=schedule.cpu.dot, along=schedule.cpu.along, prefetch=most(PREFETCH), shares=most(SHARES),
-        strips=most(STRIPS), depth=most(DEPTH), staged=said(PACKED), columns=said(COLUMNS), decoded=said(DECODED), stream=STREAM in loops.attributes,
+        strips=most(STRIPS), depth=most(DEPTH), staged=said(PACKED),
+        columns=said(COLUMNS), decoded=said(DECODED), stream=STREAM in loops.attributes,
         parts=_count(loops, PARTS), ahead=_count(loops, AHEAD),
         kept=tuple(_kept(n, op) for n, op in ops if KEPT in op.operation.attributes),
         park=next((n for n, op in ops if PARKED in op.operation.attributes), -1))
