@@ -19,7 +19,7 @@ ROOMS: dict[str, str] = {
     "vector": "amx-tiles block-loops common-bounds expand-floats expand-math kernel-abi lower-forall masked-bits "
               "narrow-gathers prefetch-stores row-division unroll-vectors",
     "xt": "add-columns aligned-rows bytes-along-k channels-last convert-precision cut-reductions exchange-pairs "
-          "explicit-padding filter-gradients fold-scales form-kernels integer-contractions last-dim-sorts "
+          "explicit-padding filter-gradients fold-scales form-kernels halved-ranks integer-contractions last-dim-sorts "
           "merge-products merge-sorts move-views move-weights multiplied-types one-pass-moments pack-bits "
           "pack-weights place-parts push-results rank-sorts requantised-floats scatter-places select-places "
           "separate-windows shard skip-taps split-beside split-concatenations split-contractions split-groups "

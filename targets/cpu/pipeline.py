@@ -40,5 +40,5 @@ def pipeline(options: CompileOptions) -> Pipeline:
         kernels=f"prologue=broadcast,widen,once single={SINGLE} launch={LAUNCH} piece={PIECE}",
         early="integer-contractions", schedule=", ".join(DECISIONS),
         xt="transposed-convolution, skip-taps, winograd, explicit-padding, separate-windows, xt-fold, "
-           "split-concatenations, widen-products, add-columns, unique-runs, last-dim-sorts, "
+           "split-concatenations, widen-products, add-columns, unique-runs, halved-ranks, last-dim-sorts, "
            "cut-reductions{where-it-lies=true}, pack-weights"))

@@ -57,7 +57,7 @@ def _quadrants(x: Lanes) -> tuple[Lanes, Lanes]:
 
 def _near(x: Lanes) -> tuple[Lanes, Lanes]:
     """As `_quadrants`, for |x| < 2**16, in f32 alone: pi/2 in three parts (W. J. Cody and W. Waite, "Software manual
-    for the elementary functions", 1980), of which the first times q is taken from x exactly, as both end with 2**-23."""
+    for the elementary functions", 1980). The first times q is taken from x exactly, as both end with 2**-23."""
     magic = 12582912.0
     t = x.fma(0.6366197723675814, magic)
     q, r = t - magic, x
