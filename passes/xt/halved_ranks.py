@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from xcc._mlir import Module, Operation, Value, owner_op
+from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import name_of, rewrite
+from xcc.passes.xt.graph.rewrite import name_of, producer, rewrite
 
 LEAST = 256         # elements of a row, for each 32 bits of them
 WHOLE = {"f16": "i16", "bf16": "i16", "f32": "i32", "f64": "i64", "i16": "i16", "i32": "i32", "i64": "i64"}
@@ -42,8 +42,8 @@ Rank = Callable[[Operation, Operation], Value | None]
 
 
 def _picked(op: Operation, rank: Rank, least: int) -> Value | None:
-    sort = owner_op(op.operands[0])
-    if sort is None or name_of(sort) != "sort" or not _pays(sort, least):
+    sort = producer(op.operands[0], "sort")
+    if sort is None or not _pays(sort, least):
         return None
     x, axis = sort.operands[0], xt.attrs_of(sort).axis
     k = rank(op, sort)

@@ -38,6 +38,14 @@ func.func @all(%x: tensor<10x1000xf32>) -> (tensor<10x1xf32>, tensor<10x1000xf32
   return %a, %v : tensor<10x1xf32>, tensor<10x1000xf32>
 }
 
+// What is not sorted stays.
+// CHECK-LABEL: func.func @argument
+// CHECK-NEXT: "xt.slice"(%arg0)
+func.func @argument(%x: tensor<10x1000xf32>) -> tensor<10x1xf32> {
+  %a = "xt.slice"(%x) {starts = [0, 29], limits = [10, 30], strides = [1, 1]} : (tensor<10x1000xf32>) -> tensor<10x1xf32>
+  return %a : tensor<10x1xf32>
+}
+
 // Short rows are sorted.
 // CHECK-LABEL: func.func @short
 // CHECK: xt.sort
