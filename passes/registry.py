@@ -12,7 +12,7 @@ ROOMS: dict[str, str] = {
            "reads-first rotate-loads scalar-bits scalar-indices stage-operands streamed-lines warpgroup-matrix "
            "whole-steps",
     "host": "lower-main mark-load-time place-results",
-    "linalg": "block-depth configure deal-rows decode-panels epilogue-strips join-columns keep-values "
+    "linalg": "block-depth blocked-sums configure deal-rows decode-panels epilogue-strips join-columns keep-values "
               "non-temporal-stores pack-columns pack-rows park-values peel-tails prefetch-inputs prefetch-panels "
               "split-rows stream-k tile",
     "tile": "configure-tile deepen-products early-reductions form-blocks lower-tile peel-instances prefetch-tiles "
@@ -23,6 +23,10 @@ ROOMS: dict[str, str] = {
           "explicit-padding filter-gradients fold-scales form-kernels integer-contractions last-dim-sorts "
           "merge-products merge-sorts move-views move-weights multiplied-types one-pass-moments operands-along-k "
           "pack-bits pack-weights place-parts push-results rank-sorts requantised-floats scatter-places select-places "
+    "xt": "add-columns aligned-rows bytes-along-k channels-last convert-precision cut-reductions exchange-pairs "
+          "explicit-padding filter-gradients fold-scales form-kernels halved-ranks integer-contractions last-dim-sorts "
+          "merge-products merge-sorts move-views move-weights multiplied-types one-pass-moments pack-bits "
+          "pack-weights place-parts push-results rank-sorts requantised-floats scatter-places select-places "
           "separate-windows shard skip-taps split-beside split-concatenations split-contractions split-groups "
           "split-reductions split-scans transposed-convolution unique-runs update-in-place wide-elements wide-pixels "
           "widen-products winograd xt-decompose xt-fold xt-recognise xt-simplify",

@@ -50,7 +50,7 @@ config.substitutions += [  # noqa: F821
     ("%decisions", "stage-operands, pipeline-loads, overlap-products, plan-shared-memory, peel-steps, "
                    "whole-steps, persistent-grid, group-tiles, coarsen-grid, epilogue-pieces, prefetch-epilogue, "
                    "prefetch-fragments, convert-layouts"),
-    ("%loops", "peel-tails, block-depth, deal-rows, pack-rows, pack-columns, decode-panels, keep-values, park-values, "
-               "epilogue-strips, prefetch-panels, prefetch-inputs, non-temporal-stores"),
+    ("%loops", "peel-tails, block-depth, blocked-sums, deal-rows, pack-rows, pack-columns, decode-panels, keep-values, "
+               "park-values, epilogue-strips, prefetch-panels, prefetch-inputs, non-temporal-stores"),
     (r"\bfilecheck\b", f"{client} filecheck"),
 ]

@@ -64,7 +64,7 @@ def median(cx: Context) -> list[Value]:
     values, places = xt.sort(x, axis=axis)
     size = xt.shape_of(x)[axis]
     if category(element(x)) == 2:
-        middle = _middle(cx, values, axis, size)
+        middle = _middle(cx, x, axis, size)
     else:
         middle = xt.scalar((size - 1) // 2, "i64") if isinstance(size, int) else \
             xt.dim(value=symbolic.floordiv(size - 1, 2))
@@ -74,9 +74,9 @@ def median(cx: Context) -> list[Value]:
             for n, v in enumerate((values, places)[:len(cx.node.results)])]
 
 
-def _middle(cx: Context, values: Value, axis: int, size: Dim) -> Value:
+def _middle(cx: Context, x: Value, axis: int, size: Dim) -> Value:
     """The place of the median among the sorted values, of which NaN are the last."""
-    numbers = xt.reduce(convert(xt.not_(xt.is_nan(values)), "i64"), kind="sum", axes=(axis,), keepdims=True)
+    numbers = xt.reduce(convert(xt.not_(xt.is_nan(x)), "i64"), kind="sum", axes=(axis,), keepdims=True)
     half = xt.div(xt.sub(numbers, xt.scalar(1, "i64")), xt.scalar(2, "i64"))
     half = xt.maximum(half, xt.scalar(0, "i64"))
     if "nanmedian" in cx.node.op:

@@ -115,6 +115,15 @@ class Lanes:
         assert isinstance(like, Lanes)
         return Lanes(op("arith.select", [like.type], [self.v, like._other(a), like._other(b)]))
 
+    def all(self) -> Value:
+        """Whether all of these i1 lanes are true, an i1."""
+        if not isinstance(self.type, ir.VectorType):
+            return self.v
+        dims = ir.DenseI64ArrayAttr.get(list(range(ir.VectorType(self.type).rank)))
+        true = op("arith.constant", [self.element], [], value=ir.IntegerAttr.get(self.element, 1))
+        return op("vector.multi_reduction", [self.element], [self.v, true], reduction_dims=dims,
+                  kind=ir.Attribute.parse("#vector.kind<and>"))
+
     def bits(self) -> Lanes:
         """The bits of floats as integers, and the other way."""
         e = element(self.type)

@@ -6,6 +6,8 @@ from xcc.targets.base import Chip
 
 ROWS_PART = 196608      # elements of a product's left operand that may stay in the L2 cache
 STACK = 1 << 19         # bytes of panels on a thread's stack
+DOT_ROWS = 24            # of a product whose columns lie along its sum: more take as long as it takes to turn these,
+DOT_STEPS = 256         # and as many steps pay for adding up the lanes of each result
 TURNED = 16             # steps that are turned together, as many columns or a vector of them
 TILE_GROUPS = 16        # of a row of a tile register
 PANELS = 4              # the part of the L2 cache that is for panels, of which there are two

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from xcc._mlir import Attribute, Operation, Type, Value, ir, scf_d
@@ -27,11 +27,17 @@ def for_loop(low: Value, high: Value, step: Value) -> Iterator[Value]:
 
 def either(condition: Value, kind: Type, first: Callable[[], Value], second: Callable[[], Value]) -> Value:
     """An scf.if: what `first` gives where the condition holds, else what `second` gives, of type `kind`."""
-    branch = scf_d.IfOp(condition, [kind], has_else=True)
+    return any_of(condition, [kind], lambda: [first()], lambda: [second()])[0]
+
+
+def any_of(condition: Value, kinds: Sequence[Type], first: Callable[[], Sequence[Value]],
+           second: Callable[[], Sequence[Value]]) -> list[Value]:
+    """As `either`, of several values."""
+    branch = scf_d.IfOp(condition, list(kinds), has_else=True)
     for block, make in ((branch.then_block, first), (branch.else_block, second)):
         with ir.InsertionPoint(block):
-            scf_d.yield_([make()])
-    return branch.results[0]
+            scf_d.yield_(list(make()))
+    return list(branch.results)
 
 
 def one_dim(forall: Operation, without: str = "") -> dict[str, Attribute]:

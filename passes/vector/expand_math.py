@@ -37,6 +37,9 @@ def _functions(*modules: ModuleType) -> dict[str, Callable[..., Lanes]]:
 _FUNCTIONS = _functions(elementary, trigonometry)
 _DOUBLE = _functions(double, double_trigonometry)
 _SCALED = (elementary.exp, elementary.exp2)
+_BRANCHED = (trigonometry.sin, trigonometry.cos, trigonometry.tan, elementary.log, elementary.log2, elementary.log10,
+             elementary.log1p, double_trigonometry.sin, double_trigonometry.cos, double_trigonometry.tan)
+"""On CPUs lanes that are all of a common size go another way."""
 _EXACT = 53         # bits of whole numbers that f64 holds
 _DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
 _ROUNDED = ("math.sqrt", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc", "math.fma")
@@ -52,7 +55,7 @@ class ExpandMath(Pass):
             if o.name in ("math.erf", "math.tanh") and fuse_gelu(o, ctx.chip):
                 continue
             with ir.InsertionPoint(o), o.location:
-                _expand(o, _scales(o, ctx.chip))
+                _expand(o, _scales(o, ctx.chip), branches=ctx.chip is not None and ctx.chip.warp == 1)
         for o in ops_where(module, lambda o: o.name == SCALE, outer_first=True):
             if not _scales(o, ctx.chip):
                 with ir.InsertionPoint(o), o.location:
@@ -66,7 +69,7 @@ def _scales(o: Operation, chip: Chip | None) -> bool:
     return isinstance(o.results[0].type, ir.VectorType) and has_instruction(chip)
 
 
-def _expand(o: Operation, scales: bool) -> None:
+def _expand(o: Operation, scales: bool, branches: bool) -> None:
     elem = element(o.results[0].type)
     operands = [Lanes(v) for v in o.operands]
     if o.name in _DIVISIONS:
@@ -84,7 +87,8 @@ def _expand(o: Operation, scales: bool) -> None:
     else:
         functions = _DOUBLE if isinstance(elem, ir.F64Type) else _FUNCTIONS
         far = {"lowest": elementary.LOWEST_SCALED} if scales and functions[o.name] in _SCALED else {}
-        y = _constant_power(o, operands[0]) or functions[o.name](*operands, **far)
+        branch = {"branch": branches} if functions[o.name] in _BRANCHED else {}
+        y = _constant_power(o, operands[0]) or functions[o.name](*operands, **far, **branch)
     if narrow:
         y = y.cast("truncf", elem)
     o.results[0].replace_all_uses_with(y.v)

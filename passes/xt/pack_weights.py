@@ -24,6 +24,7 @@ from xcc.passes.xt.products.groups import filled, in_groups, of_groups
 from xcc.passes.xt.products.panels import FILLED, pack_columns, panel_width, static_shape
 from xcc.passes.xt.products.product_sides import (
     MANY_ROWS,
+    as_dots,
     before_transpose,
     by_rows,
     in_place,
@@ -176,6 +177,9 @@ class _Packer:
         found = self.before_loop(op) or in_place(op)
         if found is not None:
             return found
+        dots, along = as_dots(op)
+        if dots:
+            return along
         later, turned = turned_later(op, self.chip, self.width)
         return turned if later else by_rows(op)
 

@@ -10,8 +10,9 @@ SINGLE = 48         # operations in the time of an element of a gather: vectors 
 LAUNCH = 10000      # operations in the 0.1 us of a call of a kernel
 PIECE = 32          # elements of a tile, as most are
 
-DECISIONS = ("peel-tails", "block-depth", "deal-rows", "pack-rows", "pack-columns", "decode-panels", "keep-values",
-             "park-values", "epilogue-strips", "prefetch-panels", "prefetch-inputs", "non-temporal-stores")
+DECISIONS = ("peel-tails", "block-depth", "blocked-sums", "deal-rows", "pack-rows", "pack-columns", "decode-panels",
+             "keep-values", "park-values", "epilogue-strips", "prefetch-panels", "prefetch-inputs",
+             "non-temporal-stores")
 """What is decided ahead of `tile`, which makes the loops that the attributes say."""
 
 STAGES = """
@@ -39,5 +40,5 @@ def pipeline(options: CompileOptions) -> Pipeline:
         kernels=f"prologue=broadcast,widen,once single={SINGLE} launch={LAUNCH} piece={PIECE}",
         early="integer-contractions", schedule=", ".join(DECISIONS),
         xt="transposed-convolution, skip-taps, winograd, explicit-padding, separate-windows, xt-fold, "
-           "split-concatenations, widen-products, add-columns, unique-runs, last-dim-sorts, "
+           "split-concatenations, widen-products, add-columns, unique-runs, halved-ranks, last-dim-sorts, "
            "cut-reductions{where-it-lies=true}, pack-weights"))

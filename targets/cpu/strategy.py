@@ -31,6 +31,7 @@ from xcc.passes.xt.products.panels import panel_width
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 from xcc.targets.cpu.chunks import OPEN_TILES, PACKED_PIECES, PIECES, contraction_chunks
+from xcc.targets.cpu.dots import dots
 from xcc.targets.cpu.large_products import (
     OUTGROWN,
     STAGED_PART,
@@ -107,6 +108,9 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         columns = panel_width(n, columns)
     if not m_dims and _group_loop(op) is None and _summed_in_rows(op, n_loop):
         return None
+    along = dots(kernel, op, dims, m_dims, w, chip, parallel)
+    if along is not None:
+        return along
     panel = _panel(op, n_loop)
     columns = panel if panel < 1 << 30 else columns
     rows = max(1, (w.registers - 4) // max(1, -(-columns // w.lanes)))

@@ -10,15 +10,20 @@ from xcc import symbolic
 from xcc._mlir import Value, ir, owner_op, scf_d
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
+from xcc.passes.linalg.evaluate.blocked_sums import blocks_of
 from xcc.passes.linalg.evaluate.depth_blocks import prior_lines, with_prior
 from xcc.passes.linalg.evaluate.reduction_step import Step
 from xcc.passes.linalg.kernel.kernel import Op
 from xcc.passes.linalg.kernel.reduction_body import KINDS, combiner, loops_of, product_operands
+from xcc.passes.linalg.schedule.decisions import BLOCKED, count_of
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 
 LINE = 16           # steps in f32 of a cache line
+
+Index = Callable[[Any], Ix]
+"""The index of a loop at its variable."""
 
 
 class Reduction:
@@ -40,6 +45,9 @@ class Reduction:
         self.sizes = {p: op.loops[p] for p in self.loops}
         if self.joined:
             self.sizes[self.joined[-1]] = symbolic.product([op.loops[p] for p in self.joined])
+        most = count_of(op, BLOCKED)
+        steps = self.sizes if self.block is None else dict.fromkeys(self.loops, self.block.size)
+        self.blocks = blocks_of(self.loops, steps, self.lanes, most) if most else {}
         self.axes: dict[int, Axis] = {}
         taken = list(out_axes)
         for p in self.loops:
@@ -48,7 +56,8 @@ class Reduction:
                 whole = isinstance(size, int) and size <= n
                 self.axes[p] = ev.full_axis(size, n, taken) if whole else Axis(n, REDUCTION_ORDER + 100 + p)
                 taken.append(self.axes[p])
-        self.contract = self.product is not None and bool(self.axes) and (ev.schedule.cpu.dot or self._two_sided())
+        self.contract = self.product is not None and bool(self.axes) and not ev.schedule.cpu.along \
+            and (ev.schedule.cpu.dot or self._two_sided())
         self.acc_axes = out_axes if self.contract else (*out_axes, *self.axes.values())
         self.step = Step(ev, op, self.axes, self.product, self.contract)
         self.fetches = list(ev.fetches)
@@ -121,7 +130,7 @@ class Reduction:
             axis = self.current[p] = Axis(n, self.axes[p].order, self.b.int(size % n))
             return self._run(at + 1, {**env, name: Ix(const=size - size % n, coefs=((axis, 1),))}, accs)
         if not isinstance(size, int) and symbolic.mod(size, n) != 0:
-            accs = self._loop(at, env, accs, self.b.dim(whole), self.b.dim(size), n, self._walk(p, self.b.dim(size)))
+            accs = self._steps(at, env, accs, self.b.dim(whole), self.b.dim(size), n, self._walk(p, self.b.dim(size)))
         return accs
 
     def _written(self, at: int, env: dict[str, Ix], accs: list[V], size: int) -> list[V]:
@@ -146,11 +155,12 @@ class Reduction:
         def block(first: Value, inner: list[V]) -> list[V]:
             for fetch in self.fetches:
                 fetch(self.b.sub(first, low))
-            return self._loop(at, env, inner, first, self.b.add(first, self.b.int(steps)), 1, lambda iv: Ix(base=iv))
+            return self._steps(at, env, inner, first, self.b.add(first, self.b.int(steps)), 1, lambda iv: Ix(base=iv))
 
-        return self._carried(accs, low, high, steps, block)
+        return self._blocked(at, accs, low, high, steps, lambda own, first, end: self._carried(
+            own, first, end, steps, block))
 
-    def _walk(self, p: int, end: Value | None) -> Callable[[Any], Ix]:
+    def _walk(self, p: int, end: Value | None) -> Index:
         """The index of loop p at a loop variable: a fresh axis, limited by `end` when given."""
         if p not in self.axes:
             return lambda iv: Ix(base=iv)
@@ -165,8 +175,38 @@ class Reduction:
         return at
 
     def _loop(self, at: int, env: dict[str, Ix], accs: list[V], low: Value, high: Value, step: int,
-              index: Callable[[Any], Ix]) -> list[V]:
+              index: Index) -> list[V]:
         """Loop number `at` from `low` to `high` around the others; `index` is its index at the loop's variable."""
+        return self._blocked(at, accs, low, high, step, lambda own, first, end: self._steps(
+            at, env, own, first, end, step, index))
+
+    def _blocked(self, at: int, accs: list[V], low: Value, high: Value, step: int,
+                 loop: Callable[[list[V], Value, Value], list[V]], levels: tuple[int, ...] | None = None) -> list[V]:
+        """`loop`, number `at`, which carries accumulators from place to place, in blocks whose sums are added up."""
+        levels = self.blocks.get(self.loops[at], ()) if levels is None else levels
+        if not levels:
+            return loop(accs, low, high)
+        *inner, each = levels
+        size = -(-each * max(1, self.lanes[self.loops[at]]) // step) * step
+        first, end = self.b.as_int(low), self.b.as_int(high)
+        known = None if first is None or end is None else end - first
+        if known is not None and known <= size:
+            return self._blocked(at, accs, low, high, step, loop, tuple(inner))
+
+        def block(iv: Value, own: list[V]) -> list[V]:
+            last = self.b.add(iv, self.b.int(size))
+            if size > step and (known is None or known % size):
+                last = self.b.binary("arith.minsi", last, high)
+            starts = [self.neutral(n, a.axes) for n, a in enumerate(own)]
+            parts = self._blocked(at, starts, iv, last, step, loop, tuple(inner))
+            return [self.b.elementwise(str(c), r.element, [a, p], {})
+                    for c, r, a, p in zip(self.combiners, self.op.results, own, parts, strict=True)]
+
+        return self._carried(accs, low, high, size, block)
+
+    def _steps(self, at: int, env: dict[str, Ix], accs: list[V], low: Value, high: Value, step: int,
+               index: Index) -> list[V]:
+        """Loop number `at` from `low` to `high`, in one go."""
         first, end = self.b.as_int(low), self.b.as_int(high)
         if first is not None and end is not None and end - first == step:
             return self._run(at + 1, {**env, f"i{self.loops[at]}": _fixed(self.b, index(low))}, accs)

@@ -19,6 +19,8 @@ from xcc.passes.linalg.schedule.schedule_parts import CpuPart, Kept, entries_of,
 DEPTH, PACKED, COLUMNS, DECODED, STRIPS = "xcc.depth", "xcc.packed", "xcc.columns", "xcc.decoded", "xcc.strips"
 PREFETCH, SHARES = "xcc.prefetch", "xcc.shares"
 """Of a product."""
+BLOCKED = "xcc.blocked"
+"""Of a sum."""
 KEPT, PARKED = "xcc.kept", "xcc.parked"
 """Of any op."""
 PEELED, PARTS, AHEAD, STREAM = "xcc.peeled", "xcc.parts", "xcc.ahead", "xcc.stream"
@@ -87,8 +89,9 @@ def decided(kernel: Kernel, schedule: Schedule) -> Schedule:
         return any(name in op.operation.attributes for _, op in ops)
 
     cpu = CpuPart(
-        dot=schedule.cpu.dot, prefetch=most(PREFETCH), shares=most(SHARES), strips=most(STRIPS), depth=most(DEPTH),
-        staged=said(PACKED), columns=said(COLUMNS), decoded=said(DECODED), stream=STREAM in loops.attributes,
+        dot=schedule.cpu.dot, along=schedule.cpu.along, prefetch=most(PREFETCH), shares=most(SHARES),
+        strips=most(STRIPS), depth=most(DEPTH), staged=said(PACKED),
+        columns=said(COLUMNS), decoded=said(DECODED), stream=STREAM in loops.attributes,
         parts=_count(loops, PARTS), ahead=_count(loops, AHEAD),
         kept=tuple(_kept(n, op) for n, op in ops if KEPT in op.operation.attributes),
         park=next((n for n, op in ops if PARKED in op.operation.attributes), -1))

@@ -24,6 +24,7 @@ class CpuPart:
 
     - dot: the lanes of the contraction's reduction loop are elements that one dot product instruction sums: they make a
       vector.contract even where only one operand walks the result's lanes.
+    - along: a product's lanes go along its sum, an accumulator of them for each result, and are added up in the end.
     - prefetch: in the loop over a product's packed operand, how many rows of a panel ahead of the one being read to
       fetch; the rows of the next panel follow those of this one. 0: none.
     - shares: each tile of rows of a panel asks for 1 / shares (a power of two) of the next panel
@@ -52,6 +53,7 @@ class CpuPart:
     """
 
     dot: bool = False
+    along: bool = False
     prefetch: int = 0
     shares: int = 0
     strips: int = 0

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xcc.passes.shared.lanes import Lanes
+from xcc._mlir import ir
+from xcc.passes.shared.lanes import Lanes, with_element
+from xcc.passes.shared.regions import any_of
 
 Function = Callable[[Lanes], Lanes]
 
@@ -71,31 +73,53 @@ def angle(y: Lanes, x: Lanes, atan_positive: Function, pi: tuple[float, float]) 
     return y.compare("uno", x).select(math.nan, t.copysign(y))
 
 
+Quadrants = Callable[[Lanes], tuple[Lanes, ...]]
+"""From x to r, in one part or two, and q with x = q*pi/2 + r up to whole turns, |r| <= pi/4 and a little."""
+
+
 @dataclass(frozen=True)
 class Circular:
-    """Of `parts`, (sin r, cos r, q) with x = q*pi/2 + r up to whole turns.
+    """Of `parts`, which makes sin r and cos r of r.
 
+    pieces: of r.
+    near, far: for numbers below `limit`, and for every x.
     sign: how far the sign lies above bit 1.
     tiny: what is its own sine and tangent.
+
+    All functions take `branch`: whether lanes that are all near take a way of their own.
     """
 
-    parts: Callable[[Lanes], tuple[Lanes, Lanes, Lanes]]
+    parts: Callable[..., tuple[Lanes, Lanes]]
+    pieces: int
+    near: Quadrants
+    limit: float
+    far: Quadrants
     sign: int
     tiny: Function
 
-    def sin(self, x: Lanes) -> Lanes:
-        s, c, q = self.parts(x)
+    def sin(self, x: Lanes, branch: bool = False) -> Lanes:
+        s, c, q = self._parts(x, branch)
         y = self._signed((q & 1).compare("eq", 0).select(s, c), q)
         return self.tiny(x).select(x, y)
 
-    def cos(self, x: Lanes) -> Lanes:
-        s, c, q = self.parts(x)
+    def cos(self, x: Lanes, branch: bool = False) -> Lanes:
+        s, c, q = self._parts(x, branch)
         return self._signed((q & 1).compare("eq", 0).select(c, s), q + 1)
 
-    def tan(self, x: Lanes) -> Lanes:
-        s, c, q = self.parts(x)
+    def tan(self, x: Lanes, branch: bool = False) -> Lanes:
+        s, c, q = self._parts(x, branch)
         even = (q & 1).compare("eq", 0)
         return self.tiny(x).select(x, even.select(s, -c) / even.select(c, s))
+
+    def _parts(self, x: Lanes, branch: bool) -> tuple[Lanes, Lanes, Lanes]:
+        if not branch:
+            *r, q = self.far(x)
+            return *self.parts(*r), q
+        near = x.abs().compare("olt", self.limit).all()
+        whole = with_element(x.type, ir.IntegerType.get_signless(self.sign + 2))
+        *r, q = map(Lanes, any_of(near, [*[x.type] * self.pieces, whole], lambda: [v.v for v in self.near(x)],
+                                  lambda: [v.v for v in self.far(x)]))
+        return *self.parts(*r), q
 
     def _signed(self, y: Lanes, flip: Lanes) -> Lanes:
         """y, negated where bit 1 of `flip` is set."""

@@ -17,6 +17,7 @@ from xcc.passes.vector.math.derived import Circular, angle
 from xcc.passes.vector.math.double import times, two_sum
 
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
+_HALF_PI_REST = -1.4973849048591698e-33
 _STEP, _PARTS = 26, 4
 _SIN = [1.58969099521155010221e-10, -2.50507602534068634195e-08, 2.75573137070700676789e-06,
         -1.98412698298579493134e-04, 8.33333333332248946124e-03]
@@ -88,20 +89,37 @@ def _quadrants(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     return r, tail, q.cast("fptosi", ir.IntegerType.get_signless(64))
 
 
-def _sin_cos(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """(sin r, cos r, q) with x = q*pi/2 + r up to whole turns."""
+def _near(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """As `_quadrants`, for |x| < 2**20, with pi/2 in three parts (W. J. Cody and W. Waite, "Software manual for the
+    elementary functions", 1980): the first times q is taken from x exactly, as both end with 2**-52."""
+    magic = 6755399441055744.0
+    t = x.fma(0.6366197723675814, magic)
+    q = t - magic
+    first = q.fma(-_HALF_PI[0], x)
+    second, rest = times(q, q.const(_HALF_PI[1]))
+    r = first - second
+    return r, (first - r - second) - q.fma(_HALF_PI_REST, rest), t.bits()
+
+
+def _far(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """`_quadrants`, NaN for what is not finite."""
     finite = x.abs().compare("olt", math.inf)
     r, low, q = _quadrants(finite.select(x, 0.0))
+    return finite.select(r, math.nan), low, q
+
+
+def _sin_cos(r: Lanes, low: Lanes) -> tuple[Lanes, Lanes]:
+    """(sin, cos) of r + low."""
     z = r * r
     v = z * r
     s = r - ((z * (low * 0.5 - v * z.poly(_SIN)) - low) - v * _SIN_1)
     half = z * 0.5
     w = half.const(1.0) - half
     c = w + (((w.const(1.0) - w) - half) + (z * (z * z.poly(_COS)) - r * low))
-    return finite.select(s, math.nan), finite.select(c, math.nan), q
+    return s, c
 
 
-_CIRCULAR = Circular(_sin_cos, 62, lambda x: x.abs().compare("olt", 2.0**-27))
+_CIRCULAR = Circular(_sin_cos, 2, _near, 2.0**20, _far, 62, lambda x: x.abs().compare("olt", 2.0**-27))
 sin, cos, tan = _CIRCULAR.sin, _CIRCULAR.cos, _CIRCULAR.tan
 
 

@@ -22,6 +22,10 @@ In three parts: the first end with the bits 2**-27 and 2**-56, so that their pro
 """
 
 
+_HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+"""pi/2 in three numbers of f32."""
+
+
 def _modulo_four(p: Lanes) -> Lanes:
     """p less a multiple of 4, from -2 to 2, for |p| < 2**53 in f64."""
     magic = 27021597764222976.0
@@ -51,16 +55,26 @@ def _quadrants(x: Lanes) -> tuple[Lanes, Lanes]:
     return (turn * 1.5707963267948966).cast("truncf", ir.F32Type.get()), q
 
 
-def _sin_cos(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """(sin r, cos r, q) with x = q*pi/2 + r up to whole turns."""
-    r, q = _quadrants(x)
+def _near(x: Lanes) -> tuple[Lanes, Lanes]:
+    """As `_quadrants`, for |x| < 2**16, in f32 alone: pi/2 in three parts (W. J. Cody and W. Waite, "Software manual
+    for the elementary functions", 1980). The first times q is taken from x exactly, as both end with 2**-23."""
+    magic = 12582912.0
+    t = x.fma(0.6366197723675814, magic)
+    q, r = t - magic, x
+    for part in _HALF_PI:
+        r = q.fma(-part, r)
+    return r, t.bits()
+
+
+def _sin_cos(r: Lanes) -> tuple[Lanes, Lanes]:
+    """(sin r, cos r)."""
     z = r * r
     s = (z * r).fma(z.poly([-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), r)
     c = (z * z).fma(z.poly([2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]), z.fma(-0.5, 1.0))
-    return s, c, q
+    return s, c
 
 
-_CIRCULAR = Circular(_sin_cos, 30, lambda x: x.compare("oeq", 0.0))
+_CIRCULAR = Circular(_sin_cos, 1, _near, 2.0**16, _quadrants, 30, lambda x: x.compare("oeq", 0.0))
 sin, cos, tan = _CIRCULAR.sin, _CIRCULAR.cos, _CIRCULAR.tan
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xcc._mlir import Operation, Value, ir
 from xcc.dialects import xt
-from xcc.passes.shared.packing import ROWS_PART, STACK, TURNED, panel_steps
+from xcc.passes.shared.packing import DOT_ROWS, DOT_STEPS, ROWS_PART, STACK, TURNED, panel_steps
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import is_pointwise, producer
 from xcc.targets.base import Chip
@@ -51,6 +51,26 @@ def in_place(product: Operation) -> Value | None:
         for kind in ("batch", "contract"):
             changed[f"{side}_{kind}"] = tuple(order[d] for d in changed[f"{side}_{kind}"])
     return None if operands == list(product.operands) else xt.dot_general(*operands, **changed)
+
+
+def as_dots(product: Operation) -> tuple[bool, Value | None]:
+    """Whether the product's results are long dot products of a few rows with columns that lie along the sum, and the
+    product that reads these as they lie, None where it does already."""
+    a, (lhs, rhs) = xt.attrs_of(product), product.operands
+    source, order = before_transpose(rhs)
+    left, dims = xt.shape_of(lhs), xt.shape_of(rhs)
+    rows = [d for n, d in enumerate(left) if n not in (*a.lhs_batch, *a.lhs_contract) and d != 1]
+    plain = {xt.TensorType.of(v).dtype for v in product.operands} == {"f32"}
+    if not plain or len(a.rhs_contract) != 1 or len(a.rhs_batch) + 2 != len(dims) or len(rows) != 1 \
+            or isinstance(rows[0], int) and not 1 < rows[0] <= DOT_ROWS:
+        return False, None
+    steps, last = dims[a.rhs_contract[0]], len(dims) - 1
+    if isinstance(steps, int) and steps < DOT_STEPS or order[a.rhs_contract[0]] != last \
+            or a.lhs_contract[0] != len(left) - 1:
+        return False, None
+    batch = tuple(order[d] for d in a.rhs_batch)
+    return True, None if source == rhs else xt.dot_general(
+        lhs, source, **(vars(a) | {"rhs_contract": (last,), "rhs_batch": batch}))
 
 
 def turned_later(product: Operation, chip: Chip | None, columns: int) -> tuple[bool, Value | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xcc import symbolic
-from xcc._mlir import Type, Value, arith_d, math_d, memref_d
+from xcc._mlir import Type, Value, arith_d, ir, math_d, memref_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, limits
@@ -29,6 +29,12 @@ def _log_add_exp(a: Value, b: Value, t: Type) -> Value:
     return arith_d.select(arith_d.cmpf(_F.OEQ, a, b), arith_d.addf(a, constant(t, 0.6931471805599453)), out)
 
 
+def _accumulator(x: Buffer, kind: str, threads: bool) -> Type:
+    """Of totals: of f32 on CPUs f64, as the rounding errors of a long row add up; an addition takes as long."""
+    wide = isinstance(x.dtype, ir.F32Type) and kind in ("sum", "prod") and not threads
+    return ir.F64Type.get() if wide else accumulator(x.dtype)
+
+
 @converts_to_loops("cumulative")
 def cumulative(k: LoopKernel) -> None:
     """Along the last dim a loop carries the total, on a CPU those of several rows of floats, which do not wait for each
@@ -36,7 +42,7 @@ def cumulative(k: LoopKernel) -> None:
     x, out = k.inputs[0], k.outputs[0]
     axis, kind = k.op.attr("axis"), k.op.attr("kind")
     exclusive, reverse = k.op.attr("exclusive", False), k.op.attr("reverse", False)
-    acc = accumulator(x.dtype)
+    acc = _accumulator(x, kind, k.threads)
     start = constant(acc, limits(x.dtype)[0] if kind == "logsumexp" else neutral(kind, x.dtype))
     last = k.dim(x.dims[axis] - 1)
 

@@ -1,5 +1,6 @@
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 --pass-pipeline="expand-math" | filecheck %s --check-prefixes=CHECK,WIDE
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v3 --pass-pipeline="expand-math" | filecheck %s --check-prefixes=CHECK,PLAIN
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline="expand-math" | filecheck %s --check-prefix=GPU
 
 // Where there is an instruction for x * 2^n, vectors keep the op for it. What is too small has an exponent far below those
 // of subnormal numbers.
@@ -12,6 +13,21 @@
 // PLAIN-COUNT-2: arith.shli
 func.func @exp(%x: vector<4x8xf32>) -> vector<4x8xf32> {
   %y = math.exp %x : vector<4x8xf32>
+  return %y : vector<4x8xf32>
+}
+
+// Sines of lanes that are all below 2^16 have a branch of their own, without f64. GPUs have none.
+// CHECK-LABEL: func.func @sin
+// CHECK: %[[NEAR:.*]] = vector.multi_reduction <and>, %{{.*}} : vector<4x8xi1> to i1
+// CHECK: scf.if %[[NEAR]] -> (vector<4x8xf32>, vector<4x8xi32>) {
+// CHECK-NOT: f64
+// CHECK: } else {
+// CHECK: arith.extf %{{.*}} : vector<4x8xf32> to vector<4x8xf64>
+// GPU-LABEL: func.func @sin
+// GPU-NOT: scf.if
+// GPU: return
+func.func @sin(%x: vector<4x8xf32>) -> vector<4x8xf32> {
+  %y = math.sin %x : vector<4x8xf32>
   return %y : vector<4x8xf32>
 }
 

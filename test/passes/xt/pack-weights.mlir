@@ -114,6 +114,27 @@ func.func @vector_in_place(%x: tensor<64x1x256xf32>, %w: tensor<64x512x256xf32>)
   return %0 : tensor<64x1x512xf32>
 }
 
+// Few rows times columns that lie along a long sum: dot products of what lies there.
+// CHECK-LABEL: func.func @dots(
+// CHECK-NOT: xt.transpose
+// CHECK: "xt.dot_general"(%arg0, %arg1) {{.*}}rhs_contract = [1]
+// CHECK: return
+func.func @dots(%x: tensor<5x300xf32>, %v: tensor<128x300xf32>) -> tensor<5x128xf32> {
+  %t = "xt.transpose"(%v) {perm = [1, 0]} : (tensor<128x300xf32>) -> tensor<300x128xf32>
+  %0 = "xt.dot_general"(%x, %t) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<5x300xf32>, tensor<300x128xf32>) -> tensor<5x128xf32>
+  return %0 : tensor<5x128xf32>
+}
+
+// A short sum is none of those: to add up a vector's lanes takes as long.
+// CHECK-LABEL: func.func @short(
+// CHECK: "xt.transpose"
+// CHECK: return
+func.func @short(%x: tensor<5x100xf32>, %v: tensor<128x100xf32>) -> tensor<5x128xf32> {
+  %t = "xt.transpose"(%v) {perm = [1, 0]} : (tensor<128x100xf32>) -> tensor<100x128xf32>
+  %0 = "xt.dot_general"(%x, %t) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<5x100xf32>, tensor<100x128xf32>) -> tensor<5x128xf32>
+  return %0 : tensor<5x128xf32>
+}
+
 // A filter that is an argument goes into panels by the transpose that it needs anyway.
 // CHECK-LABEL: func.func @argument_filter(
 // CHECK-SAME: %[[X:.*]]: tensor<1x6x6x3xf32>, %[[W:.*]]: tensor<8x3x3x3xf32>)

@@ -4,11 +4,11 @@
 // CHECK-SAME: xcc.loops
 func.func private @cumsum(%x: tensor<?x5xf32, ["d0", 5]>) -> tensor<?x5xf32, ["d0", 5]>
     attributes {xt.kernel, xt.symbols = ["d0"]} {
-  // Four rows of floats at a time: all are read before one is written.
+  // Four rows of floats at a time: all are read before one is written. Totals are f64.
   // CHECK: %[[GROUPS:.*]] = arith.floordivsi
   // CHECK: scf.forall (%[[I:.*]]) in (%[[GROUPS]])
   // CHECK: %[[FIRST:.*]] = arith.muli %[[I]], %c4
-  // CHECK: scf.for %[[J:.*]] = %{{.*}} iter_args({{.*}}) -> (f32, f32, f32, f32)
+  // CHECK: scf.for %[[J:.*]] = %{{.*}} iter_args({{.*}}) -> (f64, f64, f64, f64)
   // CHECK-COUNT-4: memref.load %{{.*}}[%{{.*}}, %[[J]]]
   // CHECK-COUNT-4: memref.store %{{.*}}, %{{.*}}[%{{.*}}, %[[J]]]
   // CHECK: {xcc.parallel}
@@ -23,7 +23,7 @@ func.func private @cumsum(%x: tensor<?x5xf32, ["d0", 5]>) -> tensor<?x5xf32, ["d
 // CHECK-LABEL: func.func private @cumsum_across
 // CHECK: %[[X:.*]] = memref.collapse_shape %arg0 {{\[}}[0], [1], [2, 3]] : memref<4x5x30x20xf32> into memref<4x5x600xf32>
 // CHECK: scf.forall (%[[I:.*]], %[[B:.*]]) in (4, 3)
-// CHECK: %[[SUMS:.*]] = memref.alloca() : memref<256xf32>
+// CHECK: %[[SUMS:.*]] = memref.alloca() : memref<256xf64>
 // CHECK: memref.store %{{.*}}, %[[SUMS]]
 // CHECK: scf.for %[[K:.*]] =
 // CHECK-NEXT: scf.for %[[J:.*]] =

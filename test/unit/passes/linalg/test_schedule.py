@@ -21,7 +21,7 @@ CHOSEN = Schedule(
     gpu=GpuPart(threads=128, stages=3, group=4, warpgroup=True, splits=7, busy=9, streamed=(3, 132),
                 beside=4, persistent=132))
 APART = Schedule((8, 0), (4, 8), (1, 0), reduce=((4,), (1, 0)), flatten=(1, 2), written=4, joined=((), (0, 1)),
-                 cpu=CpuPart(park=2, strips=6))
+                 cpu=CpuPart(park=2, strips=6, along=True))
 
 
 @pytest.mark.parametrize("schedule", [PLAIN, CHOSEN, APART])

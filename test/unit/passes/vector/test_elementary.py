@@ -128,6 +128,17 @@ def test_angles_of_any_size(library):
         assert off[worst] <= 2, (name, off[worst], x[worst])
 
 
+def test_angles_near_multiples(library):
+    """Lanes that are all below 2**16 go another way: the numbers nearest to multiples of pi/2, and others."""
+    turns = (np.arange(1, 41664) * (np.pi / 2)).astype(np.float32)
+    x = np.concatenate([turns, np.linspace(-65535, 65535, 30081, dtype=np.float32)])
+    assert x.size % 32 == 0 and np.abs(x).max() < 2**16
+    for name, exact, most in (("sin", np.sin, 2), ("cos", np.cos, 2), ("tan", np.tan, LIMITS["tan"])):
+        off = ulps(run(library, name, x), exact(x.astype(np.float64)))
+        worst = int(off.argmax())
+        assert off[worst] <= most, (name, off[worst], x[worst])
+
+
 def test_atan2(library):
     special = np.array([0, -0.0, 1, -1, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38], np.float32)
     a, b = (v.ravel() for v in np.meshgrid(special, special))
