@@ -20,7 +20,6 @@ ROWS, COLUMNS = 7, 4    # of a tile, at most
 SIXTEEN, FEWER_ROWS = 16, 4     # the same with so many registers
 OPERANDS = 6            # registers beside those of the sums
 CHUNK = 1 << 18     # bytes of columns
-OPEN_TILES = 16         # tiles of rows of a chunk, where the number of rows is not known
 EACH = 4            # chunks of a core
 
 
@@ -30,17 +29,17 @@ def dots(kernel: Kernel, op: Op, dims: tuple[Dim, ...], m_dims: list[int], w: Wi
     found = right_columns(kernel)
     rows = dims[m_dims[0]] if len(m_dims) == 1 else 0
     if found is None or not found.turned or [o for o in kernel.ops if o.is_reduction] != [op] \
-            or isinstance(rows, int) and not 1 < rows <= DOT_ROWS:
+            or not isinstance(rows, int) or not 1 < rows <= DOT_ROWS:
         return None
     summed = next(p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1)
     if any(element_bytes(t.element) != 4 or bare_loop(access[-1]) != summed for t, access in op.inputs) \
             or estimate(found.steps) < DOT_STEPS:
         return None
     m, last, most = m_dims[0], len(dims) - 1, ROWS if w.registers > SIXTEEN else FEWER_ROWS
-    tile = row_tile(rows, most) if isinstance(rows, int) else most - 1
+    tile = row_tile(rows, most)
     columns = max(1, min(COLUMNS, (w.registers - OPERANDS) // tile))
     vector, block = [1] * len(dims), [1] * len(dims)
-    vector[m], block[m] = tile, tile * (-(-rows // tile) if isinstance(rows, int) else OPEN_TILES)
+    vector[m], block[m] = tile, tile * -(-rows // tile)
     vector[last] = columns
     tiles = CHUNK // (columns * 4 * estimate(found.steps))
     few = volume(dims[d] for d in range(last + 1) if d != m) // (columns * EACH * chip.cores)

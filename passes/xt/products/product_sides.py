@@ -62,7 +62,7 @@ def as_dots(product: Operation) -> tuple[bool, Value | None]:
     rows = [d for n, d in enumerate(left) if n not in (*a.lhs_batch, *a.lhs_contract) and d != 1]
     plain = {xt.TensorType.of(v).dtype for v in product.operands} == {"f32"}
     if not plain or len(a.rhs_contract) != 1 or len(a.rhs_batch) + 2 != len(dims) or len(rows) != 1 \
-            or isinstance(rows[0], int) and not 1 < rows[0] <= DOT_ROWS:
+            or not isinstance(rows[0], int) or not 1 < rows[0] <= DOT_ROWS:
         return False, None
     steps, last = dims[a.rhs_contract[0]], len(dims) - 1
     if isinstance(steps, int) and steps < DOT_STEPS or order[a.rhs_contract[0]] != last \
