@@ -28,7 +28,7 @@ from xcc.frontends.torch.fake_ops import declare_fake_ops
 from xcc.frontends.torch.flex import composed
 from xcc.frontends.torch.float_arguments import floats_of_runs
 from xcc.frontends.torch.frozen import FrozenCall, static_inputs
-from xcc.frontends.torch.guards import guard_broadcasts
+from xcc.frontends.torch.guards import guard_broadcasts, guard_numbers
 from xcc.frontends.torch.keep import aot_decompositions
 from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.masks import lay_out_masks
@@ -111,6 +111,7 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: Mapping[str,
 
     def inference(graph: GraphModule, _inputs: Sequence[Any]) -> Any:
         guard_broadcasts(graph)
+        guard_numbers(graph)
         return compile_graph(graph, chosen, static_inputs(), freeze=chosen.freeze, sized=not static_inputs())
 
     def backward(graph: GraphModule, _inputs: Sequence[Any]) -> Any:

@@ -13,11 +13,14 @@ from functorch.compile import min_cut_rematerialization_partition
 from torch.fx import GraphModule
 from torch.utils.checkpoint import CheckpointPolicy
 
+from xcc.frontends.torch.guards import guard_numbers
+
 __all__ = ["partition"]
 
 
 def partition(joint: GraphModule, inputs: object, **rest: Any) -> tuple[GraphModule, GraphModule]:
-    """The forward and the backward graph of `joint`."""
+    """The forward and the backward graph of `joint`, whose constants are numbers in both."""
+    guard_numbers(joint)
     again: set[torch.fx.Node] = set()
     for node in joint.graph.nodes:
         if _of_sizes(node, again):

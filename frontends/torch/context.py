@@ -142,6 +142,14 @@ class Context:
         out = tuple(int(d) for d in sizes)  # type: ignore[arg-type]
         return out * count if len(out) == 1 and count else out
 
+    def number(self, name: str, default: float | None = None) -> int | float:
+        """A number that is a constant; one that the run tells is an error."""
+        value = self.get(name, default)
+        if not isinstance(value, int | float):
+            given = value if isinstance(value, Expr) else "computed by the model"
+            self.fail(f"'{name}' is {given}, but must be a number")
+        return value
+
     def out(self, result: int = 0) -> TensorType:
         """What torch says of a result."""
         return self.graph.type_of(self.node, result)

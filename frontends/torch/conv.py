@@ -71,7 +71,7 @@ def _batched(cx: Context, f: Callable[[Value, str], Value]) -> Value:
 def _conv(cx: Context, x: Value, kind: str, low: tuple[Dim, ...], high: tuple[Dim, ...]) -> Value:
     n = _spatial(cx)
     return xt.convolution(x, cx.tensor("weight"), strides=cx.ints("stride", n), low=low, high=high,
-                          rhs_dilation=cx.ints("dilation", n), groups=int(cx["groups"]), dtype=kind)
+                          rhs_dilation=cx.ints("dilation", n), groups=int(cx.number("groups")), dtype=kind)
 
 
 def _transposed(cx: Context, x: Value, kind: str) -> Value:
@@ -79,4 +79,4 @@ def _transposed(cx: Context, x: Value, kind: str) -> Value:
     begin = cx.ints("padding", n)
     end = tuple(p - extra for p, extra in zip(begin, cx.ints("output_padding", n), strict=True))
     return transposed(x, cx.tensor("weight"), begin, end, cx.ints("stride", n), cx.ints("dilation", n),
-                      int(cx["groups"]), kind)
+                      int(cx.number("groups")), kind)

@@ -18,7 +18,7 @@ def convolution_backward(cx: Context) -> tuple[Value | None, ...]:
     grad, x, w = cx.tensor("grad_output"), cx.tensor("input"), cx.tensor("weight")
     wants = cx["output_mask"]
     n = len(xt.shape_of(w)) - 2
-    options = (cx.ints("padding", n), cx.ints("stride", n), cx.ints("dilation", n), int(cx["groups"]))
+    options = (cx.ints("padding", n), cx.ints("stride", n), cx.ints("dilation", n), int(cx.number("groups")))
     pair = _transposed if cx["transposed"] else _plain
     bias = xt.reduce(grad, kind="sum", axes=(0, *range(2, 2 + n))) if wants[2] else None
     return *pair(cx, grad, x, w, options), bias

@@ -25,7 +25,7 @@ def dist(cx: Context) -> Value:
     """The p-norm of the difference."""
     a, b = cx.operands("self", "other")
     far = xt.abs(xt.sub(a, b))
-    return norm_over(far, tuple(range(rank_of(far))), float(cx["p"]), False)
+    return norm_over(far, tuple(range(rank_of(far))), float(cx.number("p")), False)
 
 
 @aten("_pdist_forward")

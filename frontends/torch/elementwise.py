@@ -28,6 +28,8 @@ _BINARY = {
     "nextafter.default": "next_after", "remainder.Tensor": "mod", "remainder.Scalar": "mod",
     "true_divide.Tensor": "div", "true_divide.Scalar": "div",
 }
+_BINARY |= {f"{name}.Scalar_Tensor": _BINARY[f"{name}.Tensor"]
+            for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "remainder")}
 _COMPARE = ("eq", "ge", "gt", "le", "lt", "ne")
 _IN_HALF = ("f16", "i16", "i8", "ui8", "i1")      # types whose values f16 has, rounded
 _LOGICAL = {"logical_and": "and_", "logical_or": "or_", "logical_xor": "xor"}

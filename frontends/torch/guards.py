@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import torch
+from torch.fx.node import Argument, map_arg
 
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.oblivious import guarded
 from xcc.frontends.torch.size_order import extreme_of_sizes
 
-__all__ = ["guard_broadcasts"]
+__all__ = ["guard_broadcasts", "guard_numbers"]
+
+_WINDOW = ("stride", "padding", "dilation", "output_padding", "groups")
+_NUMBERS = {"convolution": _WINDOW, "convolution_backward": _WINDOW, "dist": ("p",), "histc": ("min", "max"),
+            "linalg_vector_norm": ("ord",), "multi_margin_loss": ("p", "margin"),
+            "nll_loss_forward": ("ignore_index",), "nll_loss2d_forward": ("ignore_index",),
+            "std": ("correction",), "std_mean": ("correction",), "var": ("correction",), "var_mean": ("correction",)}
+"""By an op's name, its arguments that say what code it becomes, which torch takes of any size."""
 
 
 def guard_broadcasts(module: torch.fx.GraphModule) -> None:
@@ -27,3 +35,27 @@ def guard_broadcasts(module: torch.fx.GraphModule) -> None:
             for size, result in zip(own[len(own) - count:], made.shape[made.dim() - count:], strict=True):
                 if extreme_of_sizes(size) and hint_of(size) == 1 and (hint_of(result) != 1 or isinstance(result, int)):
                     guarded(size == 1)
+
+
+def guard_numbers(module: torch.fx.GraphModule) -> None:
+    """Puts numbers, with guards, in the place of sizes and ints that an op takes as constants, as of ``conv2d(x, w,
+    padding=x.shape[2] % 4)``: another one is compiled anew. Those that only a run tells stay; the converter names them
+    in an error."""
+    for node in module.graph.nodes:
+        op = node.target
+        names = _NUMBERS.get(op._opname, ()) if isinstance(op, torch._ops.OpOverload) and op.namespace == "aten" else ()
+        if not names:
+            continue
+        places = [a.name in names for a in op._schema.arguments]
+        node.args = tuple(_as_numbers(a) if fixed else a for a, fixed in zip(node.args, places, strict=False))
+        node.kwargs = {name: _as_numbers(a) if name in names else a for name, a in node.kwargs.items()}
+
+
+def _as_numbers(argument: Argument) -> Argument:
+    return map_arg(argument, _as_number)
+
+
+def _as_number(node: torch.fx.Node) -> Argument:
+    number = node.meta.get("val")
+    hint = number.node.hint if isinstance(number, torch.SymInt | torch.SymFloat) else None
+    return hint if hint is not None and guarded(number == hint) else node

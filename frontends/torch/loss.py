@@ -28,7 +28,7 @@ def nll_loss(cx: Context) -> tuple[Value, Value]:
     alone = rank_of(x) == 1
     if alone:
         x, target = unsqueeze(x, [0]), xt.reshape(target, shape=(1,))
-    loss, factor = picked_loss(x, target, weight, int(cx["ignore_index"]))
+    loss, factor = picked_loss(x, target, weight, int(cx.number("ignore_index")))
     weights = weight_sum(factor, loss)
     kind = int(cx["reduction"])
     if kind == NONE:

@@ -32,7 +32,7 @@ def multi_margin_loss_backward(cx: Context) -> Value:
     x = _rows(cx.tensor("self"))
     rows, classes = xt.shape_of(x)
     target = xt.reshape(convert(cx.tensor("target"), "i64"), shape=(rows, 1))
-    far = xt.add(xt.sub(cx.scalar(float(cx["margin"]), x), xt.gather_elements(x, target, axis=1)), x)
+    far = xt.add(xt.sub(cx.scalar(cx.number("margin"), x), xt.gather_elements(x, target, axis=1)), x)
     here = xt.compare(xt.iota(shape=(1, classes), axis=1, dtype="i64"), target, direction="eq")
     far = xt.select(here, scalar(0, x), xt.maximum(far, scalar(0, x)))
     slope = convert(xt.compare(far, scalar(0, x), direction="gt"), element(x)) if cx["p"] == 1 \

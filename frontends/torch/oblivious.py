@@ -119,22 +119,30 @@ def _not_negative(function: Any) -> Any:
 
 def _clamped(function: Any) -> Any:
     """Where a slice begins or ends that may be longer than the dim (2.11 says that only a run can tell), or up to two
-    elements ahead of the end of a dim that may not have as many."""
+    elements ahead of the end of a dim that may not have as many. Of numbers of the user's, and of ``-n``, a guard says
+    whether they count from the end: a size that only a run tells ends graphs."""
 
     def place(size: Any, index: Any) -> Any:
         found = function(size, index)
-        if found is not None or not sizes.backed_size_oblivious:
+        if not sizes.backed_size_oblivious:
             return found
+        if found is not None:       # -n of an n that guards leave at 0 is no place that torch takes
+            return 0 if isinstance(found, torch.SymInt) and symbolic_shapes.statically_known_true(found <= 0) else found
         least, most = cast(Any, torch.sym_min), cast(Any, torch.sym_max)
         if isinstance(index, int):
             return least(index, size) if index >= 0 else most(index + size, 0)
         if sympy.sympify(index + size) == 0:    # x[-n:] of n elements
             return 0
-        if not any(is_size(index.node.shape_env, s) for s in index.node.expr.free_symbols):     # a number of the user's
-            return most(index + size, 0) if guarded(index < 0) else least(index, size)
         behind = size - index       # up to 2: a place below 0, which counts from the end, is one below 0 still
-        within = behind in (0, 1, 2) if isinstance(behind, int) else within_range(behind, 0, 2)
-        return most(index, 0) if within else None
+        if behind in (0, 1, 2) if isinstance(behind, int) else within_range(behind, 0, 2):
+            return most(index, 0)
+        known = symbolic_shapes.statically_known_true
+        of_users = not any(is_size(index.node.shape_env, s) for s in index.node.expr.free_symbols)
+        if hint_of(index) is None or not of_users and not known(index <= 0):
+            return None     # its size is one that the run counts
+        if guarded(index < 0):
+            return most(index + size, 0)
+        return 0 if hint_of(index) == 0 and guarded(index == 0) else least(index, size)
 
     return place
 

@@ -112,8 +112,7 @@ def variance(cx: Context) -> list[Value]:
 
 def _correction(cx: Context) -> float:
     if "correction" in cx.args:
-        given = cx["correction"]
-        return 1.0 if given is None else float(given)
+        return float(cx.number("correction", 1))
     return float(cx.get("unbiased", True))
 
 
@@ -148,7 +147,7 @@ def vector_norm(cx: Context) -> Value:
     """(sum |x|^ord)^(1/ord), in the result's type; of narrow floats in f32."""
     kind = cx.out().dtype
     x, axes = xt.abs(cx.value_of(cx["self"], "f32" if kind in NARROW else kind)), cx.axes()
-    return convert(norm_over(x, axes, float(cx.get("ord", 2)), bool(cx["keepdim"])), kind)
+    return convert(norm_over(x, axes, float(cx.number("ord", 2)), bool(cx["keepdim"])), kind)
 
 
 def norm_over(x: Value, axes: tuple[int, ...], order: float, keepdims: bool) -> Value:

@@ -209,7 +209,7 @@ class _Host(HostMemory):
         if elem != self.i64:
             value = op("arith.extui" if dtype.startswith(("ui", "i1")) and dtype != "i16" else "arith.extsi",
                        [self.i64], [value])
-        self.store(value, self.slot(s.name))
+        self.bind(s.name, value)
 
     def _condition(self, buffer: int) -> Value:
         elem = self.element_type(self.program.buffers[buffer].dtype)
@@ -243,6 +243,6 @@ class _Host(HostMemory):
         block = loop.regions[0].blocks.append(index_type)
         with ir.InsertionPoint(block):
             with self._unless_failed() if self._can_fail(s) else nullcontext():
-                self.store(op("arith.index_cast", [self.i64], [block.arguments[0]]), self.slot(s.counter))
+                self.bind(s.counter, op("arith.index_cast", [self.i64], [block.arguments[0]]))
                 self.statements(s.body)
             op("scf.yield", [], [])

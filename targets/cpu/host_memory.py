@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xcc import symbolic
-from xcc._mlir import Attribute, Type, Value, ir
+from xcc._mlir import Attribute, Block, Type, Value, ir
 from xcc.passes.shared.dims import emit_dim
 from xcc.passes.shared.values import op
 from xcc.runtime.native_program import symbol_names
@@ -24,6 +24,11 @@ class HostMemory:
         self.buffers, self.symbols = arguments
         self.ptr, self.i64 = ir.Type.parse("!llvm.ptr"), ir.IntegerType.get_signless(64)
         self.slots = {name: i for i, name in enumerate(symbol_names(program))}
+        self._block: Block | None = None
+        # what the block that is written has computed: calls may write to memory, so that LLVM would read symbols, and
+        # divide them, at each use anew
+        self._known: dict[Dim, Value] = {}
+        self._read: dict[str, Value] = {}
 
     def element(self, base: Value, i: Value | int, elem: Type) -> Value:
         """The address of element `i` (an int or an i64 value) of an array of `elem`."""
@@ -50,11 +55,21 @@ class HostMemory:
                   operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(operands), 0]), **callee)
 
     def dim(self, d: Dim) -> Value:
-        """The value of `d` as i64."""
-        index_type = ir.IndexType.get()
-        env = {s: op("arith.index_cast", [index_type], [self.load(self.slot(s), self.i64)])
-               for s in symbolic.symbols_of(d)}
-        return op("arith.index_cast", [self.i64], [emit_dim(d, env)])
+        """The value of `d` as i64, which a block computes once."""
+        block = ir.InsertionPoint.current.block
+        if self._block is None or block != self._block:
+            self._block, self._known, self._read = block, {}, {}
+        if d not in self._known:
+            for s in symbolic.symbols_of(d):
+                if s not in self._read:
+                    self._read[s] = op("arith.index_cast", [ir.IndexType.get()], [self.load(self.slot(s), self.i64)])
+            self._known[d] = op("arith.index_cast", [self.i64], [emit_dim(d, self._read)])
+        return self._known[d]
+
+    def bind(self, symbol: str, value: Value) -> None:
+        """Gives a symbol its value from here on."""
+        self.store(value, self.slot(symbol))
+        self._block = None
 
     def slot(self, symbol: str) -> Value:
         return self.element(self.symbols, self.slots[symbol], self.i64)

@@ -204,6 +204,40 @@ def test_a_slice_of_the_last_n_of_n_elements() -> None:
     assert compilations(f, ((5, 3),), ((1, 3),), ((7, 3),)) == [1, 1, 1]
 
 
+def test_a_slice_up_to_the_last_n_elements() -> None:
+    """As of a video's tokens before those of its text: the length is a size of the call, which ops may ask for."""
+    def f(x: Any, y: Any) -> Any:
+        both = torch.cat([x, y], 1)
+        ahead = both[:, :-y.shape[1]].unflatten(2, (2, -1))
+        return ahead.reshape(*ahead.shape[:-1], 2, 1) * 2, both[:, -y.shape[1]:].sum(1)
+
+    shapes = [((2, a, 4), (2, b, 4)) for a, b in ((6, 3), (5, 1), (3, 4), (4, 0))]
+    assert compilations(f, *shapes) == [1, 1, 1, 2]
+
+
+def test_windows_that_sizes_decide_are_numbers() -> None:
+    """Padding, strides and groups are compiled for each value of theirs, not for each size; in the gradients too."""
+    def f(x: Any, w: Any) -> Any:
+        return F.conv2d(x, w, padding=x.shape[2] % 4, stride=max(1, x.shape[3] // 8), groups=x.shape[1])
+
+    compiled = xcc.torch.compile(f, strict=True, versions=0)
+    for n, (size, made) in enumerate((((2, 4, 9, 9), 1), ((1, 4, 13, 11), 1), ((2, 4, 10, 9), 2))):
+        given = [torch.randn(size, requires_grad=True), torch.randn(4, 1, 3, 3, requires_grad=True)]
+        wanted, found = (torch.autograd.grad(own(*given).square().sum(), given) for own in (f, compiled))
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4, msg=str(n))
+        assert counters["stats"]["unique_graphs"] == made
+
+
+def test_numbers_of_losses_and_norms_that_sizes_decide() -> None:
+    def f(x: Any, y: Any) -> Any:
+        n = y.shape[0]
+        return (torch.linalg.vector_norm(x, n, -1), x.var(-1, correction=n), x.std(0, correction=n - 1),
+                torch.dist(x, -x, n), F.cross_entropy(x, (x[:, 0] > 0).long(), ignore_index=n - 1),
+                torch.histc(x, 4, -n, n))
+
+    assert compilations(f, ((5, 4), (2,)), ((7, 4), (2,)), ((5, 4), (1,)))[:2] == [1, 1]
+
+
 @pytest.mark.parametrize("first", [(1, 0), (0, 0)])
 def test_slices_of_a_first_call_without_elements(first: tuple[int, ...]) -> None:
     """torch divided by a size of 0 to learn how a result lies. Strides of no elements are their own compilation."""

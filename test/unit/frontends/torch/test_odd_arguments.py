@@ -19,6 +19,12 @@ def test_floored_quotients(by: float) -> None:
     check_traced(lambda x: torch.div(x, by, rounding_mode="floor"), torch.arange(-3, 4))
 
 
+def test_numbers_ahead_of_a_tensor() -> None:
+    x, y = torch.tensor([1, 2, -3, 5]), torch.randn(4) + 2
+    check_traced(lambda x: (7 % x, -7 % x, 5 & x, 6 | x, 3 ^ x), x)
+    check_traced(lambda y: (5.5 % y, True & (y > 0)), y)
+
+
 def test_results_without_elements() -> None:
     x = torch.randn(3, 4, 5, 4)
     check_traced(lambda x: F.adaptive_max_pool2d(x, (0, 3), return_indices=True), x, sizes="fake")

@@ -16,6 +16,7 @@ from xcc.targets.base import KernelBinary
 from xcc.targets.cpu import chip as cpu_chip
 from xcc.targets.cpu import codegen
 from xcc.targets.cpu.emit import stack_bytes
+from xcc.targets.cpu.host import host_program
 from xcc.targets.cpu.target import TARGET
 
 N = sym("n")
@@ -147,6 +148,24 @@ def test_bound_symbols_cut_the_output():
     y, shape = executor(program).run([x, np.array([0, 4], np.int32)], {"n": 9})
     np.testing.assert_array_equal(y, 2 * x[:4])
     assert shape.tolist() == [4, 9, 14]
+
+
+def test_a_size_is_computed_once_between_launches():
+    """Else the function grows with the uses of a size and its length: LLVM took minutes for those of nested windows."""
+    half = symbolic.floordiv(N + 1, 2)
+    program = Program(buffers=(Buffer("input", (N,), "f32", "x"), Buffer("output", (half,), "f32", "y")),
+                      body=(Launch("add", (0, 0, 1), (half,)),) * 20, inputs=(0,), outputs=(1,), symbols=("n",))
+    main = host_program(program).partition("@xcc_main")[2].partition("@xcc_plan")[0]
+    assert main.count("sdiv") == 1 and main.count("call void @add") == 20
+
+
+def test_a_symbol_that_is_bound_again_has_its_new_value():
+    m, i = sym("m"), sym("i")
+    sizes = (BindSymbol("m", 0, 0, limit=9), SetScalar(1, (m * 2,)), BindSymbol("m", 0, 1, limit=9),
+             SetScalar(2, (m * 2,)), For("i", m, (SetScalar(3, (i * m,)),)), SetScalar(4, (m * 2,)))
+    program = Program(buffers=(Buffer("input", (2,), "i64", "x"), *(Buffer("output", (1,), "i64", n) for n in "abcd")),
+                      body=sizes, inputs=(0,), outputs=(1, 2, 3, 4))
+    assert [int(v[0]) for v in executor(program).run([np.array([3, 5])], {})] == [6, 10, 20, 10]
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i1", "i8", "i64", "f16"])
