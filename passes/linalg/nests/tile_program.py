@@ -193,7 +193,7 @@ def _default(group: list[Result], kernel: Kernel, like: Schedule) -> Schedule:
     behind = {op for r in group for op in ops_behind(r.t)}
     reductions = [op for op in kernel.ops if op.is_reduction]
     gathers = like.access == "gather"
-    lanes = max((math.prod(own) for op, own in zip(reductions, like.reduce, strict=True) if gathers or op in behind),
+    lanes = max((math.prod(max(1, n) for n in own) for op, own in zip(reductions, like.reduce, strict=True) if gathers or op in behind),
                 default=1)
     width = like.vector[-1] if like.vector else 1
     if lanes > 1:
