@@ -89,6 +89,7 @@ def distance(got: Any, want: Any) -> float:
 def inference(model: nn.Module, given: Callable[[int, torch.dtype], torch.Tensor], dtype: torch.dtype
               ) -> Iterator[float]:
     model = model.eval().to("cuda", dtype)
+    torch.backends.cudnn.allow_tf32 = False     # exported programs are exact
     with torch.no_grad():
         batch = torch.export.Dim("batch", max=64)
         program = torch.export.export(model, (given(3, dtype),), dynamic_shapes=({0: batch},))
@@ -100,6 +101,7 @@ def inference(model: nn.Module, given: Callable[[int, torch.dtype], torch.Tensor
 
 def training(model: nn.Module, given: Callable[[int, torch.dtype], torch.Tensor]) -> Iterator[float]:
     model = model.train().to("cuda")
+    torch.backends.cudnn.allow_tf32 = True
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     call, step = xcc.torch.compile(model, strict=True), torch.compile(optimizer.step, backend="xcc")
     for n in SIZES:

@@ -193,8 +193,8 @@ def _default(group: list[Result], kernel: Kernel, like: Schedule) -> Schedule:
     behind = {op for r in group for op in ops_behind(r.t)}
     reductions = [op for op in kernel.ops if op.is_reduction]
     gathers = like.access == "gather"
-    lanes = max((math.prod(max(1, n) for n in own) for op, own in zip(reductions, like.reduce, strict=True) if gathers or op in behind),
-                default=1)
+    lanes = max((math.prod(max(1, n) for n in own) for op, own in zip(reductions, like.reduce, strict=True)
+                 if gathers or op in behind), default=1)
     width = like.vector[-1] if like.vector else 1
     if lanes > 1:
         width = max(1, min(width, (math.prod(like.vector) if gathers else MOST_LANES) // lanes))
