@@ -51,6 +51,16 @@ def _named_barrier(source: Operation, _: Kernel) -> Runner:
     return run
 
 
+@op("nvvm.convert.float.to.tf32")
+def _nearest_tf32(_: Operation, __: Kernel) -> Runner:
+    """Rounded to nearest, ties away from zero; infinities and NaNs as they are."""
+    def run(machine: Machine, x: Array) -> Array:
+        bits = np.ascontiguousarray(x).view(np.uint32)
+        rounded = bits + np.uint32(1 << 12) & np.uint32(0xFFFFE000)
+        return np.where(np.isfinite(x), rounded, bits).view(np.int32)
+    return run
+
+
 @op("nvvm.shfl.sync")
 def _shuffle(source: Operation, _: Kernel) -> Runner:
     mode = {"bfly": "xor", "up": "up", "down": "down", "idx": "idx"}[

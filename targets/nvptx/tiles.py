@@ -38,6 +38,9 @@ def candidates(size: int, simt: bool, chip: Chip, warpgroup: bool = True) -> lis
                  MatrixTile(128, 64, k, 128, 4), MatrixTile(64, 128, k, 128, 4), MatrixTile(64, 64, k, 128, 4),
                  MatrixTile(32, 64, 2 * k, 128, 4), MatrixTile(64, 32, 2 * k, 128, 4),
                  *(MatrixTile(a, b, 4 * k, 128, 4) for a, b in ((32, 32), (16, 64), (64, 16), (16, 32), (32, 16)))]
+        if size == 4:       # whose steps have half the products
+            tiles += [MatrixTile(a, b, k * depth, 128, 4) for a, b in ((128, 128), (128, 64), (64, 128), (64, 64))
+                      for depth in (2, 4)]
     tiles = [t for t in tiles if t.m * t.n // t.threads <= ACCUMULATORS]
     if chip.warpgroup_products and warpgroup and not simt:
         k = 128 // size
@@ -73,6 +76,20 @@ def _group(m: int, n: int, chip: Chip) -> int:
     return 1 << round(math.log2(max(1.0, math.sqrt(chip.cores * n / m))) - 0.05)
 
 
+FRAGMENT = 8            # of k that an instruction of tf32 multiplies
+PRODUCT_CYCLES = 6.5    # of a warp, for such an instruction on 16x8 results
+OPERAND_CYCLES = 3      # to read a register of an operand from shared memory, and to round it
+
+
+def rounded_seconds(t: MatrixTile, k: int, chip: Chip) -> float:
+    """Of a core that computes a tile by warps' instructions on tf32: these read registers of 4 bytes one by one."""
+    warps = t.threads / chip.warp
+    results = t.m * t.n / warps
+    cycles = results / 128 * PRODUCT_CYCLES + math.sqrt(results) / 2 * OPERAND_CYCLES
+    clock = dict(chip.flops).get("f32", 1e12) / (256 * chip.cores)
+    return cycles * warps / 4 * k / FRAGMENT / clock
+
+
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
                 _operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True, unit: int = 0
                 ) -> MatrixTile:
@@ -97,6 +114,8 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
         steps = -(-k // t.k)
         faster, whole = (1.3, 16384) if t.warpgroup else (0.7 if warpgroups else 1.0, 8192)
         compute = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, math.sqrt(math.sqrt(t.m * t.n / whole)))
+        if size == 4 and not t.warpgroup:
+            compute = rounded_seconds(t, k, chip)
         shared, drawing = (3.0, 0.9) if t.warpgroup else (2.75 if warpgroups else 2.0, 0.7)
         moved = (t.m + t.n) * k * size / (chip.bandwidth * shared / max(min(cores, tiles), drawing * cores))
         step = LATENCY / (t.stages - 2) if t.warpgroup else STEP_SECONDS

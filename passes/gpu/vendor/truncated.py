@@ -1,8 +1,8 @@
 """f32 operands of instructions that ignore some of their bits, rounded to nearest.
 
 Units of tf32 read 10 bits of the mantissa and ignore the rest, which makes a product 7e-4 smaller on average: over the
-50 layers of a ResNet that adds up to 2% of its result. With half of the last bit that is kept added before, errors are
-as large but have either sign (ties away from zero, as PTX's ``cvt.rna.tf32`` does).
+50 layers of a ResNet that adds up to 2% of its result. Rounded to nearest first (ties away from zero), errors are as
+large but have either sign.
 """
 
 from __future__ import annotations
@@ -10,25 +10,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xcc._mlir import Value, arith_d, ir
+from xcc.passes.gpu.layout.registers import from_registers, registers_of
 from xcc.passes.gpu.layout.staged_tile import StagedTile
 
 if TYPE_CHECKING:
     from xcc.passes.gpu.thread.kernel_builder import KernelBuilder
 
-HALF = 1 << 12              # of the last of tf32's bits
-EXPONENT = 0x7F800000       # all of these bits are set in infinities and NaNs, which stay as they are
+CONVERT = "nvvm.convert.float.to.tf32"
 
 
 def nearest(value: Value) -> Value:
-    """The registers of f32 `value`, such that what is left without the ignored bits is the nearest number."""
-    kind = ir.VectorType.get(ir.VectorType(value.type).shape, ir.IntegerType.get_signless(32))
-
-    def number(n: int) -> Value:
-        return arith_d.constant(kind, ir.DenseElementsAttr.get_splat(kind, ir.IntegerAttr.get(kind.element_type, n)))
-
-    bits = arith_d.bitcast(kind, value)
-    finite = arith_d.cmpi(arith_d.CmpIPredicate.ne, arith_d.andi(bits, number(EXPONENT)), number(EXPONENT))
-    return arith_d.bitcast(value.type, arith_d.select(finite, arith_d.addi(bits, number(HALF)), bits))
+    """The registers of f32 `value`, each as the nearest number that the instruction reads without loss."""
+    word = ir.IntegerType.get_signless(32)
+    rounding = {"rnd": ir.Attribute.parse("#nvvm.fp_rnd_mode<rna>")}
+    return from_registers([arith_d.bitcast(v.type, ir.Operation.create(CONVERT, results=[word], operands=[v],
+                                                                       attributes=rounding).results[0])
+                           for v in registers_of(value)])
 
 
 def round_copied(k: KernelBuilder, tiles: list[StagedTile]) -> None:
