@@ -86,10 +86,10 @@ def distance(got: Any, want: Any) -> float:
                for g, w in zip(tensors(got), tensors(want), strict=True))
 
 
-def inference(model: nn.Module, given: Callable[[int, torch.dtype], torch.Tensor], dtype: torch.dtype
-              ) -> Iterator[float]:
+def inference(model: nn.Module, given: Callable[[int, torch.dtype], torch.Tensor], dtype: torch.dtype,
+              tf32: bool = False) -> Iterator[float]:
     model = model.eval().to("cuda", dtype)
-    torch.backends.cudnn.allow_tf32 = False     # exported programs are exact
+    torch.backends.cudnn.allow_tf32 = tf32
     with torch.no_grad():
         batch = torch.export.Dim("batch", max=64)
         program = torch.export.export(model, (given(3, dtype),), dynamic_shapes=({0: batch},))
@@ -101,7 +101,7 @@ def inference(model: nn.Module, given: Callable[[int, torch.dtype], torch.Tensor
 
 def training(model: nn.Module, given: Callable[[int, torch.dtype], torch.Tensor]) -> Iterator[float]:
     model = model.train().to("cuda")
-    torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = False
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     call, step = xcc.torch.compile(model, strict=True), torch.compile(optimizer.step, backend="xcc")
     for n in SIZES:
@@ -120,6 +120,7 @@ def parts() -> Iterator[tuple[str, float, Callable[[], Iterator[float]]]]:
     for build, given in MODELS:
         name = build.__name__       # type: ignore[attr-defined]
         yield f"{name}.float32", 1e-3, lambda b=build, g=given: inference(b(), g, torch.float32)     # type: ignore[misc]
+        yield f"{name}.tf32", 1e-2, lambda b=build, g=given: inference(b(), g, torch.float32, True)     # type: ignore[misc]
         yield f"{name}.float16", 3e-2, lambda b=build, g=given: inference(b(), g, torch.float16)     # type: ignore[misc]
         if build is not Recurrent:
             yield f"{name}.training", 1e-2, lambda b=build, g=given: training(b(), g)        # type: ignore[misc]
