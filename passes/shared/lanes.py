@@ -119,10 +119,12 @@ class Lanes:
         """Whether all of these i1 lanes are true, an i1."""
         if not isinstance(self.type, ir.VectorType):
             return self.v
-        dims = ir.DenseI64ArrayAttr.get(list(range(ir.VectorType(self.type).rank)))
+        rank, kind = ir.VectorType(self.type).rank, ir.Attribute.parse("#vector.kind<and>")
+        if rank == 1:
+            return op("vector.reduction", [self.element], [self.v], kind=kind)
+        dims = ir.DenseI64ArrayAttr.get(list(range(rank)))
         true = op("arith.constant", [self.element], [], value=ir.IntegerAttr.get(self.element, 1))
-        return op("vector.multi_reduction", [self.element], [self.v, true], reduction_dims=dims,
-                  kind=ir.Attribute.parse("#vector.kind<and>"))
+        return op("vector.multi_reduction", [self.element], [self.v, true], reduction_dims=dims, kind=kind)
 
     def bits(self) -> Lanes:
         """The bits of floats as integers, and the other way."""

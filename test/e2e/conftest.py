@@ -24,4 +24,5 @@ def fresh_torch() -> None:
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     torch.manual_seed(0)
-    torch.backends.cudnn.allow_tf32 = False      # torch's own results are what others are compared with
+    if torch.cuda.is_available():       # torch's own results are what others are compared with
+        torch.backends.cudnn.allow_tf32 = False

@@ -69,9 +69,9 @@ def test_tiles_are_made_smaller(monkeypatch: pytest.MonkeyPatch, chip: str, room
     tried: list[int] = []
     attempt = worker._attempt
 
-    def counted(job: worker.KernelJob, at: Any, smaller: int = 0) -> worker.KernelResult:
+    def counted(job: worker.KernelJob, at: Any, codes: Any, smaller: int = 0) -> worker.KernelResult:
         tried.append(smaller)
-        return attempt(job, at, smaller)
+        return attempt(job, at, codes, smaller)
 
     monkeypatch.setattr(worker, "_attempt", counted)
     shown(*wide_heads(), chip, room, precision)

@@ -169,14 +169,14 @@ def test_products_say_what_torch_lets_them_be_rounded_to() -> None:
 
 
 def test_torch_flags_for_tf32_are_read() -> None:
-    cuda = torch.device("cuda")
-    assert rounded_products(torch.device("cpu")) == ()
-    assert rounded_products(cuda) == ("convolution",)       # torch's default
+    cuda, flags = torch.device("cuda"), torch.backends.cudnn.flags
     try:
-        torch.set_float32_matmul_precision("high")
-        assert rounded_products(cuda) == ("convolution", "product")
-        torch.backends.cudnn.allow_tf32 = False
-        assert rounded_products(cuda) == ("product",)
+        with flags(enabled=True, allow_tf32=True):
+            assert rounded_products(torch.device("cpu")) == ()
+            assert rounded_products(cuda) == ("convolution",)
+            torch.set_float32_matmul_precision("high")
+            assert rounded_products(cuda) == ("convolution", "product")
+        with flags(enabled=True, allow_tf32=False):
+            assert rounded_products(cuda) == ("product",)
     finally:
         torch.set_float32_matmul_precision("highest")
-        torch.backends.cudnn.allow_tf32 = True
