@@ -123,8 +123,8 @@ def test_numbers_of_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     """A number is a constant, and no input, until its module has another one."""
     given: list[int] = []
 
-    def captured(graph: Any) -> Any:
-        program = capture_fx(graph)
+    def captured(graph: Any, **options: Any) -> Any:
+        program = capture_fx(graph, **options)
         given.append(sum(getattr(i.spec, "shape", None) == () for i in program.graph.inputs))
         return program
 
