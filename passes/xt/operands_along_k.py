@@ -18,6 +18,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.lossy import ROUNDED
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import PRODUCTS, name_of, rewrite
+from xcc.passes.xt.products.rounded import is_rounded
 from xcc.passes.xt.quant.quantised import is_constant
 from xcc.targets.base import Chip
 
@@ -36,8 +37,7 @@ class OperandsAlongK(Pass):
             kinds = [xt.TensorType.of(v).dtype for v in op.operands]
             if all(xt.width(kind) == 8 for kind in kinds):
                 return _turned(op, [False, is_constant(op.operands[1])])
-            lossy = ROUNDED in (xt.attrs_of(op).precision, "" if ctx.options is None else ctx.options.precision)
-            if kinds != ["f32", "f32"] or not lossy or not ctx.chip.warpgroup_products:
+            if kinds != ["f32", "f32"] or not is_rounded(op, ctx) or not ctx.chip.warpgroup_products:
                 return None
             return _turned(op, [True, True]) if name_of(op) == "convolution" or _saves(op, ctx.chip) else None
 

@@ -17,8 +17,8 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.tuning import Database, database
 from xcc.passes.shared.instruction_tables import instructions_of
-from xcc.passes.shared.lossy import ROUNDED
 from xcc.passes.xt.graph.rewrite import at, is_stored, name_of, replace, walk_ops
+from xcc.passes.xt.products.rounded import is_rounded
 from xcc.symbolic import Dim
 
 TILE = 64
@@ -147,7 +147,7 @@ class Product:
 def _by_fma(op: Operation, ctx: PassContext) -> bool:
     """Whether the product `op` has no matrix instruction, on chips whose cores copy for others meanwhile."""
     dtype = xt.TensorType.of(op.operands[0]).dtype
-    lossy = ROUNDED in (xt.attrs_of(op).precision, "" if ctx.options is None else ctx.options.precision)
+    lossy = is_rounded(op, ctx)
     return ctx.chip.has_async_copies and not any(i.types[0] == dtype and (i.exact or lossy)
                                                  for i in instructions_of(ctx.chip))
 

@@ -60,8 +60,8 @@ def instructions_for(chip: Chip, types: tuple[str, str], lossy: bool = False) ->
 def select_instruction(chip: Chip, types: tuple[str, str, str], shape: tuple[int, int, int], lossy: bool = False
                        ) -> MatrixInstruction | None:
     """The first instruction for these element types whose tile divides (m, n, k); None when there is none."""
-    for i in instructions_of(chip):
-        if i.warps == 1 and i.types == types and (i.exact or lossy) and shape[0] % i.m == 0 and shape[1] % i.n == 0 \
+    for i in instructions_for(chip, types[:2], lossy):
+        if i.warps == 1 and i.types == types and shape[0] % i.m == 0 and shape[1] % i.n == 0 \
                 and shape[2] % i.k == 0:
             return i
     return None

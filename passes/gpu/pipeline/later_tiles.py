@@ -38,6 +38,7 @@ class LaterTiles:
     def __init__(self, k: KernelBuilder, block: Block, plan: LoadsAhead, steps: Steps) -> None:
         self.k, self.block, self.plan, self.staged, self.steps = k, block, plan, plan.staged, steps
         self.direct, self.held = plan.copied, plan.held
+        self.rounded = [t for t in self.direct if t.truncated]
         self.slots, self.ahead = plan.slots, plan.ahead
         self.endless = False
         self.known: Callable[[Any], Any] = nothing_known
@@ -83,8 +84,8 @@ class LaterTiles:
                 t.start = arith_d.muli(slot, index(t.elements))
             if waits:
                 self.wait(self.ahead - 1)
-                round_copied(self.k, rounded := [t for t in self.direct if t.truncated])
-                if rounded and not self.held:
+                round_copied(self.k, self.rounded)
+                if self.rounded and not self.held:      # else behind what these write
                     warpgroup.fence_writes()
         if self.held:
             slot = counters[-1]
