@@ -198,8 +198,8 @@ def declared_ops() -> Iterator[None]:
 
 def rounded_products(device: torch.device) -> tuple[str, ...]:
     """Of "convolution" and "product" those whose f32 operands torch lets be rounded to tf32 on `device`: by default
-    convolutions, and products after ``torch.set_float32_matmul_precision("high")``."""
-    if device.type != "cuda":
+    convolutions, and products after ``torch.set_float32_matmul_precision("high")``. On AMD's GPUs none."""
+    if device.type != "cuda" or torch.version.hip:
         return ()
     asked = torch._C._get_fp32_precision_getter
     return tuple(kind for kind, op in (("convolution", "conv"), ("product", "matmul")) if asked("cuda", op) == "tf32")
