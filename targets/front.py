@@ -31,6 +31,7 @@ def front_stages(*, xt: str = "", early: str = "", keep: str = "", kernels: str 
             split-groups, channels-last,
             xt-decompose{{keep={keep}}},    # norms of groups, by where the channels lie
             move-views{{in-place={str(in_place).lower()}}}, move-weights,
+            early-gathers, one-hot,
             update-in-place,    # what targets do to scatters leaves those alone
             {xt}, xt-simplify, xt-fold, pack-bits, mlir(canonicalize), mlir(cse);
         kernels: form-kernels{{{kernels}}}, push-results, place-parts, wide-elements;

@@ -20,13 +20,12 @@ def go_with_rows(kernel: Kernel, schedule: Schedule, main: Tensor, t: Tensor) ->
     reductions along rows. Of online sums a tile has whole rows.
     """
     rank = len(t.dims)
-    if schedule.online and schedule.access == "gather":
-        return not schedule.flatten and 0 < rank < len(main.dims) and main.dims[:rank] == t.dims and _sums_rows(t) \
-            and all(isinstance(n, int) and n <= b for n, b in zip(main.dims[rank:], schedule.block[rank:], strict=True))
-    if schedule.access != "rows" or schedule.flatten or contraction_of(kernel) is not None \
-            or not 0 < rank < len(main.dims) or main.dims[:rank] != t.dims:
+    if schedule.flatten or not 0 < rank < len(main.dims) or main.dims[:rank] != t.dims or not _sums_rows(t):
         return False
-    return not any(schedule.block[rank:]) and set(schedule.order[:rank]) == set(range(rank)) and _sums_rows(t)
+    if schedule.online and schedule.access == "gather":
+        return all(isinstance(n, int) and n <= b for n, b in zip(main.dims[rank:], schedule.block[rank:], strict=True))
+    return contraction_of(kernel) is None and not any(schedule.block[rank:]) \
+        and set(schedule.order[:rank]) == set(range(rank))
 
 
 def _sums_rows(t: Tensor) -> bool:

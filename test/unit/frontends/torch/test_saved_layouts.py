@@ -104,3 +104,28 @@ def test_parts_of_one_product_are_saved_whole(copied: bool, monkeypatch: pytest.
     assert len([i for i in backward.inputs if i.spec.shape in ((10, 48), (2, 5, 48))]) == 3
     for p, g in zip(model.parameters(), real, strict=True):
         torch.testing.assert_close(p.grad, g)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_logits_not_their_logarithms(dynamic: bool, smoothing: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the type that the product made them in; of each row two numbers."""
+    found: list[Any] = []
+
+    def recorded(module: Any, *rest: Any, **named: Any) -> Any:
+        found.append(capture_fx(module).graph)
+        return xcc_backend._boxed(module)
+
+    def loss(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return torch.nn.functional.cross_entropy(head(x), target, label_smoothing=smoothing)
+
+    monkeypatch.setattr(xcc_backend, "compile_graph", recorded)
+    torch.manual_seed(0)
+    head = torch.nn.Linear(8, 300)
+    x, target = torch.randn(12, 8, requires_grad=True), torch.randint(0, 300, (12,))
+    want, = torch.autograd.grad(loss(x, target), x)
+    given, = torch.autograd.grad(torch.compile(loss, backend=xcc_backend.backend, dynamic=dynamic)(x, target), x)
+    torch.testing.assert_close(given, want)
+    shaped = [i.spec for i in found[1].inputs if hasattr(i.spec, "shape")]
+    assert [s.dtype for s in shaped if len(s.shape) == 2 and str(s.shape[1]) == "300"] == ["bf16"]

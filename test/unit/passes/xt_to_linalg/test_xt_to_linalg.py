@@ -223,3 +223,16 @@ def test_packed_filter() -> None:
         return xt.add(y, bias)
 
     check(body, floats(1, 5, 4, 3), floats(2, 3, 3, 3, 8), floats(16), rtol=1e-4, atol=1e-5, dynamic=False)
+
+
+@pytest.mark.parametrize("shape", [(9, 37), (3, 5000), (70, 768), (2, 3, 5, 33)])
+def test_results_of_rows(shape: tuple[int, ...]) -> None:
+    """What a gradient needs of each row beside the rows: a mean, a logarithm of sums, the place of an element."""
+    def body(x: Any, t: Any) -> list[Any]:
+        d = xt.sub(x, xt.reduce(x, kind="max", axes=(last,), keepdims=True))
+        log = xt.log(xt.reduce(xt.exp(d), kind="sum", axes=(last,), keepdims=True))
+        picked = xt.sub(xt.gather_elements(d, t, axis=last), log)
+        return [xt.sub(d, log), log, xt.reshape(picked, shape=shape[:-1])]
+
+    last = len(shape) - 1
+    check(body, floats(*shape), RNG.integers(0, shape[-1], (*shape[:-1], 1)), rtol=1e-5, atol=1e-5, dynamic=False)
