@@ -48,7 +48,7 @@ def _by_rows(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
     if not isinstance(x, torch.fx.Node) or not out.ndim or not isinstance(out.shape[dim], int) or not out.shape[dim]:
         return
 
-    def add(op: Any, *args: Any, **named: Any) -> torch.fx.Node:
+    def add(op: torch._ops.OpOverload, *args: torch.fx.node.Argument, **named: torch.fx.node.Argument) -> torch.fx.Node:
         made = graph.call_function(op, args, named)
         given = torch.fx.map_arg(args, lambda n: n.meta["val"])
         made.meta = {k: v for k, v in node.meta.items() if k != "tensor_meta"} | {"val": op(*given, **named)}
