@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from xcc import symbolic
+from xcc.passes.linalg.evaluate.row_parts import levels_of
 from xcc.passes.linalg.kernel.domain import Domain, element_bytes, estimate, volume
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop
+from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
@@ -28,7 +30,8 @@ COLUMN_ELEMENTS = 32        # of a thread in it: several loads of 16 bytes are u
 COLUMN_THREADS = (128, 256, 512)    # the fewest that give a core `COLUMN_BUSY` of them: many small blocks end evenly
 COLUMN_BUSY = 768
 LOOP_LANES = 1024
-LONG_LANES, LONG_THREADS = 8192, 1024   # of a step of a longer row; so few rows are under way that L2 keeps them
+LONG, LONG_ONLINE, LONG_ONCE = (8192, 1024), (8192, 512), (4096, 256)  # elements and threads of a step of a longer row;
+                            # where it is walked again so few rows are under way that L2 keeps them
 TRANSPOSE_BYTES = 128       # of a row of a transposed tile, on both sides; twice that of what is read
 TRANSPOSE_TILES = 8         # where a core has as many tiles: 8192x4096 f16 on an H100 50.7 -> 49.5 us
 UNROLL = 16                 # steps of a window or of few parts that are written out, so that their loads overlap
@@ -38,14 +41,16 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
     """The schedule of a kernel that has no matrix product."""
     dims = place.dims
     reductions = [o for o in kernel.ops if o.is_reduction]
-    reduce = tuple(row_lanes(o) for o in reductions)
+    online = any(map(_walked, reductions)) and bool(find_groups(kernel))
+    step = _long_step(kernel, place, reductions, online)
+    reduce = tuple(row_lanes(o, step[0]) for o in reductions)
     if not dims:
         return Schedule((), (), (), reduce, "mask", "gather", parallel=True, gpu=GpuPart(threads=256))
     row = max((n for lanes in reduce for n in lanes), default=1)
     joined: tuple[tuple[int, ...], ...] = ()
     beside = 1
     if row > 1:
-        block, vector, threads = _rows(place, reductions, row, chip)
+        block, vector, threads = _rows(place, reductions, row, step, chip)
     else:
         neighbours, threads = _column_tile(place, reductions, chip)
         columns = [_column_lanes(place, o, threads * COLUMN_ELEMENTS, neighbours) for o in reductions]
@@ -60,11 +65,11 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
         else:
             block, vector, threads = _pointwise(place, bool(reductions), chip)
     return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "mask", "gather", parallel=True,
-                    joined=joined, gpu=GpuPart(threads=threads, beside=beside))
+                    joined=joined, online=online, gpu=GpuPart(threads=threads, beside=beside))
 
 
-def row_lanes(op: Op) -> tuple[int, ...]:
-    """A whole contiguous row when it is known to fit, else a loop over wide pieces.
+def row_lanes(op: Op, long: int = LONG[0]) -> tuple[int, ...]:
+    """A whole contiguous row when it is known to fit, else a loop over wide pieces, of `long` elements.
 
     Other loops go step by step, those of a small window written out.
     """
@@ -86,13 +91,22 @@ def row_lanes(op: Op) -> tuple[int, ...]:
         elif isinstance(size, int) and size <= ROW_IN_REGISTERS:
             out.append(pow2_above(size))
         else:
-            out.append(_step(size))
+            out.append(_step(size, long))
     return tuple(out)
 
 
-def _step(size: Dim) -> int:
+def _step(size: Dim, long: int) -> int:
     """Elements of a step along a row that registers do not keep."""
-    return LONG_LANES if isinstance(size, int) else LOOP_LANES
+    return long if isinstance(size, int) else LOOP_LANES
+
+
+def _long_step(kernel: Kernel, place: Domain, reductions: list[Op], online: bool) -> tuple[int, int]:
+    """Elements and threads of a step along a row of a known length that registers do not keep.
+
+    A maximum and sums relative to it are one walk, `online`; what is pointwise on the rows is another.
+    """
+    walks = len(levels_of(kernel)) - online + (not reduced_to_main(place, reductions))
+    return LONG_ONCE if walks == 1 else LONG_ONLINE if online else LONG
 
 
 def _walked(op: Op) -> bool:
@@ -124,15 +138,17 @@ def _by_ones(place: Dim) -> int | None:
     return int(names[0][1:]) if len(names) == 1 and names[0].startswith("i") else None
 
 
-def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[list[int], list[int], int]:
-    """Block, vector and threads of reductions of rows, and of what is pointwise on them."""
+def _rows(place: Domain, reductions: list[Op], row: int, long: tuple[int, int], chip: Chip
+          ) -> tuple[list[int], list[int], int]:
+    """Block, vector and threads of reductions of rows, and of what is pointwise on them; of `long` ones those of a
+    step."""
     dims = place.dims
     last = len(dims) - 1
     vector, block = [1] * len(dims), [1] * len(dims)
     size = dims[last]
     outer = list(range(len(dims)))
     if not reduced_to_main(place, reductions):
-        vector[last] = pow2_above(size) if isinstance(size, int) and size <= ROW_IN_REGISTERS else _step(size)
+        vector[last] = pow2_above(size) if isinstance(size, int) and size <= ROW_IN_REGISTERS else _step(size, long[0])
         block[last] = 0     # one block walks the whole row: its reductions are shared by all of it
         row = max(row, vector[last])
         outer.pop()
@@ -148,7 +164,7 @@ def _rows(place: Domain, reductions: list[Op], row: int, chip: Chip) -> tuple[li
     if rows >= warps:
         return block, vector, warps * chip.warp
     if any(map(_walked, reductions)):
-        return block, vector, min(LONG_THREADS, chip.max_threads)
+        return block, vector, min(long[1], chip.max_threads)
     return block, vector, _threads(rows * row // (2 if row > 2 * WARP_ROW else 1), chip, 512)
 
 

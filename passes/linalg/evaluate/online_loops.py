@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from xcc import symbolic
 from xcc._mlir import Value, ir, scf_d
 from xcc.passes.linalg.build.tile_values import Ix, V
 from xcc.passes.linalg.evaluate.body import Body
@@ -43,6 +44,15 @@ class OnlineLoops:
         return lanes > 1 and (not (isinstance(size, int) and size <= lanes) or bool(concatenations(g, g.sums))) \
             and all(self.ev.reduce[s.op][s.loop] == lanes for s in g.sums)
 
+    def hoist(self, reads: Sequence[Read], env: dict[str, Ix]) -> None:
+        """Evaluates the groups behind `reads` all of whose sums `env` already gives the coordinates of."""
+        wanted: dict[Op, dict[str, Ix]] = {}
+        missing = self._collect(reads, env, wanted, set())
+        for g in self.groups:
+            sums = [s for s in g.sums if s.op in wanted]
+            if sums and self.parts is None and missing.isdisjoint(s.op for s in g.sums):
+                OnlineLoop(self.ev, g, sums, wanted).emit()
+
     def prepare(self, reads: Sequence[Read], env: dict[str, Ix]) -> None:
         """Evaluates the sums behind `reads` at `env`; they are found when asked for."""
         wanted: dict[Op, dict[str, Ix]] = {}
@@ -61,17 +71,25 @@ class OnlineLoops:
                 ChainedLoop(self.ev, chained, wanted).emit()
 
     def _collect(self, reads: Sequence[Read], env: dict[str, Ix], wanted: dict[Op, dict[str, Ix]],
-                 seen: set[Read]) -> None:
+                 seen: set[Read]) -> set[Op]:
+        """The ops of groups behind `reads` that are to be evaluated, with their coordinates; gives those whose
+        coordinates are not in `env` yet."""
+        missing: set[Op] = set()
         for t, access in reads:
             op = t.producer
             if op is None or (t, access) in seen:
                 continue
             seen.add((t, access))
-            if op.is_reduction:
-                if op in self.ops and op not in wanted:
-                    wanted[op] = {str(o): self.b.access(e, env) for o, e in zip(op.outs[t.index], access, strict=True)}
-                continue
-            self._collect(op.reads(op.loops_at(access, t.index)), env, wanted, seen)
+            if not op.is_reduction:
+                missing |= self._collect(op.reads(op.loops_at(access, t.index)), env, wanted, seen)
+            elif op in self.ops and op not in wanted:
+                if not all(n in env or n in self.ev.kernel.symbols for e in access for n in symbolic.symbols_of(e)):
+                    missing.add(op)
+                    continue
+                indices = [self.b.access(e, env) for e in access]
+                if self.b.recall(("tile", t, tuple(i.key() for i in indices))) is None:
+                    wanted[op] = {str(o): i for o, i in zip(op.outs[t.index], indices, strict=True)}
+        return missing
 
 
 class OnlineLoop(KeyLoop):

@@ -145,6 +145,7 @@ class Evaluator:
         Later, inside a loop, they are found instead of computed again.
         """
         self._hoist(reads, env, set())
+        self.online.hoist(reads, env)
 
     def _hoist(self, reads: Sequence[tuple[Tensor, tuple[Dim, ...]]], env: dict[str, Ix],
                seen: set[tuple[Tensor, tuple[Dim, ...]]]) -> None:

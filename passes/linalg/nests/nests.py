@@ -22,6 +22,7 @@ from xcc.passes.linalg.nests.forall import forall
 from xcc.passes.linalg.nests.inserted import InsertedResult
 from xcc.passes.linalg.nests.packed_columns import PackedColumns
 from xcc.passes.linalg.nests.panels import Panel
+from xcc.passes.linalg.nests.row_results import store_row, walks_rows
 from xcc.passes.linalg.nests.strips import Strips, product_in_strips
 from xcc.passes.linalg.nests.tile_loops import TileLoops
 from xcc.passes.linalg.schedule.schedule import Schedule
@@ -256,10 +257,9 @@ class Nest:
 
     def _store_rows(self, at: dict[int, Ix]) -> None:
         """Stores the results whose dims are just those fixed so far."""
-        for r in self.rows if not self.schedule.online else ():
-            if set(at) == set(range(len(r.t.dims))):
-                indices = [at[d] for d in range(len(at))]
-                self.ev.memory.store(r.t, r.memref, self.ev.tile(r.t, indices), indices)
+        for r in self.rows:
+            if set(at) == set(range(len(r.t.dims))) and walks_rows(self.schedule, r.t):
+                store_row(self.ev, r.t, r.memref, [at[d] for d in range(len(at))])
 
     def coordinates(self, at: dict[int, Ix]) -> dict[int, Ix]:
         """The coordinates in the results' dims of the tile dims fixed so far."""
@@ -295,6 +295,6 @@ class Nest:
             else:
                 stored = list(self.coordinates(at).values())
                 self.ev.memory.store(r.t, r.memref, v, stored, self.schedule.cpu.stream)
-        for r in self.rows if self.schedule.online else ():     # their sums are those of the tile
-            row = indices[:len(r.t.dims)]
-            self.ev.memory.store(r.t, r.memref, self.ev.tile(r.t, row), row)
+        for r in self.rows:
+            if not walks_rows(self.schedule, r.t):      # their sums are those of the tile
+                store_row(self.ev, r.t, r.memref, indices[:len(r.t.dims)])

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xcc import symbolic
+from xcc._mlir import Value
+from xcc.passes.linalg.build.tile_values import Ix
+from xcc.passes.linalg.evaluate.tile_eval import Evaluator
 from xcc.passes.linalg.kernel.domain import contraction_of
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Tensor, loop
 from xcc.passes.linalg.schedule.schedule import Schedule
@@ -22,10 +25,22 @@ def go_with_rows(kernel: Kernel, schedule: Schedule, main: Tensor, t: Tensor) ->
     rank = len(t.dims)
     if schedule.flatten or not 0 < rank < len(main.dims) or main.dims[:rank] != t.dims or not _sums_rows(t):
         return False
-    if schedule.online and schedule.access == "gather":
-        return all(isinstance(n, int) and n <= b for n, b in zip(main.dims[rank:], schedule.block[rank:], strict=True))
-    return contraction_of(kernel) is None and not any(schedule.block[rank:]) \
-        and set(schedule.order[:rank]) == set(range(rank))
+    if walks_rows(schedule, t):
+        return contraction_of(kernel) is None and set(schedule.order[:rank]) == set(range(rank))
+    return schedule.online and schedule.access == "gather" and \
+        all(isinstance(n, int) and n <= b for n, b in zip(main.dims[rank:], schedule.block[rank:], strict=True))
+
+
+def walks_rows(schedule: Schedule, t: Tensor) -> bool:
+    """Whether a nest walks the dims behind those of `t`, where it has fixed these."""
+    return not any(schedule.block[len(t.dims):])
+
+
+def store_row(ev: Evaluator, t: Tensor, memref: Value, indices: list[Ix]) -> None:
+    """Stores the result `t` at `indices`, behind the reductions that it is made of."""
+    own = {f"i{n}": i for n, i in enumerate(indices)}
+    ev.hoist([(t, tuple(map(symbolic.sym, own)))], own)
+    ev.memory.store(t, memref, ev.tile(t, indices), indices)
 
 
 def _sums_rows(t: Tensor) -> bool:

@@ -43,7 +43,7 @@ func.func private @block_rows(%x: tensor<4096x12345xf32>) -> tensor<4096xf32> at
 
 // Longer rows in a loop, by large blocks.
 // CHECK-LABEL: func.func private @long_rows(
-// CHECK-SAME: block = array<i64: 1>{{.*}}threads = 1024 : i64{{.*}}reduce = [array<i64: 8192>]
+// CHECK-SAME: block = array<i64: 1>{{.*}}threads = 256 : i64{{.*}}reduce = [array<i64: 4096>]
 func.func private @long_rows(%x: tensor<512x100000xf32>) -> tensor<512xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.reduce"(%x) {axes = [1], keepdims = false, kind = "sum"} : (tensor<512x100000xf32>) -> tensor<512xf32>
   return %0 : tensor<512xf32>

@@ -225,7 +225,7 @@ def test_packed_filter() -> None:
     check(body, floats(1, 5, 4, 3), floats(2, 3, 3, 3, 8), floats(16), rtol=1e-4, atol=1e-5, dynamic=False)
 
 
-@pytest.mark.parametrize("shape", [(9, 37), (3, 5000), (70, 768), (2, 3, 5, 33)])
+@pytest.mark.parametrize("shape", [(9, 37), (3, 5000), (70, 768), (2, 3, 5, 33), (2, 16999)])
 def test_results_of_rows(shape: tuple[int, ...]) -> None:
     """What a gradient needs of each row beside the rows: a mean, a logarithm of sums, the place of an element."""
     def body(x: Any, t: Any) -> list[Any]:
@@ -236,3 +236,19 @@ def test_results_of_rows(shape: tuple[int, ...]) -> None:
 
     last = len(shape) - 1
     check(body, floats(*shape), RNG.integers(0, shape[-1], (*shape[:-1], 1)), rtol=1e-5, atol=1e-5, dynamic=False)
+
+
+@pytest.mark.parametrize("shape", [(3, 16999), (2, 2, 16400)])
+def test_long_rows_are_normalized(shape: tuple[int, ...]) -> None:
+    """The maximum and the sum in one walk on GPUs: with infinities below, and growing, so that each step has a larger
+    maximum."""
+    def body(x: Any) -> list[Any]:
+        d = xt.sub(x, xt.reduce(x, kind="max", axes=(last,), keepdims=True))
+        sums = xt.reduce(xt.exp(d), kind="sum", axes=(last,), keepdims=True)
+        return [xt.div(xt.exp(d), sums), xt.log(sums)]
+
+    x = np.sort(floats(*shape) * 4, axis=-1)
+    x[..., 5:900] = -np.inf
+    last = len(shape) - 1
+    check(body, x, rtol=1e-5, atol=1e-7, dynamic=False)
+    check(lambda x: body(x)[1], x, rtol=1e-5, dynamic=False)
