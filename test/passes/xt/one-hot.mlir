@@ -12,6 +12,20 @@ func.func @one_hot(%t: tensor<8x1xi64>, %u: tensor<8x1xf32>) -> tensor<8x1000xf3
   return %y : tensor<8x1000xf32>
 }
 
+// What multiplies a row multiplies its element, which is the row's sum.
+// CHECK-LABEL: func.func @summed
+// CHECK: %[[U:.*]] = "xt.mul"(%arg1, %arg2) : (tensor<8x1xf32>, tensor<8x1xf32>)
+// CHECK: %[[ROWS:.*]] = "xt.select"(%{{.*}}, %[[U]], %{{.*}})
+// CHECK: return %[[ROWS]], %[[U]]
+func.func @summed(%t: tensor<8x1xi64>, %u: tensor<8x1xf32>, %r: tensor<8x1xf32>) -> (tensor<8x1000xf32>, tensor<8x1xf32>) {
+  %c = "xt.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %z = "xt.broadcast"(%c) {shape = [8, 1000]} : (tensor<f32>) -> tensor<8x1000xf32>
+  %y = "xt.scatter_elements"(%z, %t, %u) {axis = 1, reduction = "none"} : (tensor<8x1000xf32>, tensor<8x1xi64>, tensor<8x1xf32>) -> tensor<8x1000xf32>
+  %m = "xt.mul"(%y, %r) : (tensor<8x1000xf32>, tensor<8x1xf32>) -> tensor<8x1000xf32>
+  %s = "xt.reduce"(%m) {kind = "sum", axes = [1], keepdims = true} : (tensor<8x1000xf32>) -> tensor<8x1xf32>
+  return %m, %s : tensor<8x1000xf32>, tensor<8x1xf32>
+}
+
 // What the rest is; rows of an unknown size.
 // CHECK-LABEL: func.func @added
 // CHECK-DAG: "xt.dim"() {value = ["n"]}

@@ -57,3 +57,15 @@ def test_one_hot_rows(axis: int, reduction: str) -> None:
     t, u = RNG.integers(-40, 40, size), RNG.standard_normal(size).astype(np.float32)
     text = rewritten(body, [t, u], ["one-hot"])
     assert ("xt.scatter_elements" in text) == (reduction == "max")
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_sums_of_one_hot_rows(keepdims: bool) -> None:
+    def body(t: Value, u: Value, r: Value) -> list[Value]:
+        base = xt.broadcast(xt.constant(0, dtype="f32"), shape=(3, 40, 2))
+        y = xt.mul(r, xt.scatter_elements(base, t, u, axis=1))
+        return [y, xt.reduce(y, kind="sum", axes=(1,), keepdims=keepdims)]
+
+    t, u = RNG.integers(-40, 40, (3, 1, 2)), RNG.standard_normal((3, 1, 2)).astype(np.float32)
+    text = rewritten(body, [t, u, RNG.standard_normal((1, 2)).astype(np.float32)], ["one-hot"])
+    assert "xt.scatter_elements" not in text and "xt.reduce" not in text
