@@ -38,7 +38,7 @@ def page(data: dict[str, Any]) -> str:
            "xcc's, each with parameters as inputs, and each with them frozen (`options={\"freeze\": True}`, Inductor's "
            "`freezing`). *Compile* is the seconds that a compiler takes for the graphs that AOTAutograd gives it, with "
            "empty caches. On a GPU, Inductor has CUDA graphs on and freezes nothing, and a time is a tenth of that of "
-           "ten calls and the wait for them.", ""]
+           "ten calls and the wait for them, but calls: the host's alone.", ""]
     for what, title in (("inference", "Inference"), ("training", "Forward and backward"),
                         ("functions", "Functions of tensors, xcc with free sizes"), ("calls", "Calls, us")):
         rows = [r for r in data["rows"] if r["what"] == what]

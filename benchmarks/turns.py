@@ -12,10 +12,12 @@ PAUSE = 0.3         # seconds between turns: OpenMP's threads spin for 0.2 behin
 READY = "ready to measure"
 
 
-def median_times(ways: dict[str, Callable[[], object]], args: argparse.Namespace) -> dict[str, float]:
-    """Median milliseconds of each way, all in turn. On a GPU: of ten calls behind each other, and the wait for them."""
+def median_times(ways: dict[str, Callable[[], object]], args: argparse.Namespace, *, host: bool = False
+                 ) -> dict[str, float]:
+    """Median milliseconds of each way, all in turn. On a GPU: of ten calls behind each other, and the wait for them;
+    `host`: of one, without the wait."""
     times: dict[str, list[float]] = {k: [] for k in ways}
-    repeats, wait = (1, lambda: None) if args.device == "cpu" else (10, _wait)
+    repeats, wait = (1 if args.device == "cpu" or host else 10), (lambda: None) if args.device == "cpu" else _wait
     for call in ways.values():
         for _ in range(3):          # the first of them may be rehearsals
             call()
@@ -32,7 +34,8 @@ def median_times(ways: dict[str, Callable[[], object]], args: argparse.Namespace
             begin = time.perf_counter()
             for _ in range(repeats):
                 call()
-            wait()
+            if not host:
+                wait()
             times[k].append((time.perf_counter() - begin) * 1e3 / repeats)
     return {k: statistics.median(v) for k, v in times.items()}
 
