@@ -168,7 +168,7 @@ class Outliner:
 
 
 class _SymbolNames:
-    """Gives each distinct symbolic dim the next name d0, d1, ..., but those that are multiples of other dims of `values`,
+    """Gives each distinct symbolic dim the next name d0, d1, ..., but multiples of other dims of `values`, which are
     the kernel's; `known` says which are numbers there."""
 
     def __init__(self, known: Callable[[Dim], Dim], values: Sequence[Value]) -> None:
