@@ -39,7 +39,8 @@ class BestBoxes(XtOp, name="best_boxes"):
                 raise InferError(f"a limit is {t}, not a scalar of {dtype}")
         return scores.with_dtype("i32")
 
-    def evaluate(a: Attrs, boxes: Array, scores: Array, most: Array, overlap: Array, least: Array | None = None) -> Array:
+    def evaluate(a: Attrs, boxes: Array, scores: Array, most: Array, overlap: Array,
+                 least: Array | None = None) -> Array:
         wide = np.float64 if boxes.dtype == np.float64 else np.float32
         boxes, overlap = boxes.astype(wide), overlap.astype(wide)
         ranked = order(scores, 2, True)
