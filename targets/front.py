@@ -56,7 +56,7 @@ def gpu_model_passes() -> tuple[Pass, ...]:
     names = ("multiplied-types", "filter-gradients", "wide-pixels", "split-concatenations", "merge-products",
              "aligned-rows", "split-contractions", "one-pass-moments", "cut-reductions", "split-reductions",
              "select-places", "unique-runs",
-             "scatter-places", "split-scans", "merge-sorts", "rank-sorts", "operands-along-k")
+             "box-pairs", "scatter-places", "split-scans", "merge-sorts", "rank-sorts", "operands-along-k")
     return tuple(get_pass(name)() for name in names)
 
 

@@ -36,7 +36,7 @@ from xcc.dialects.xt.reading import agree, assumed_equal, operand_types, value_s
 from xcc.dialects.xt.types import TensorType, dtype_name, is_float, is_integer, is_signed, numpy_dtype, width
 from xcc.dialects.xt.updates import carried_count, carried_values, initial_weights, updated_arguments
 
-FAMILIES = ("elementwise", "shape", "slicing", "indexing", "selection", "positions", "reduce", "scans", "sort",
+FAMILIES = ("elementwise", "shape", "slicing", "indexing", "selection", "positions", "reduce", "scans", "sort", "boxes",
             "matmul", "conv", "winograd", "resize", "sampling", "norm", "attention", "recurrent", "quant", "narrow",
             "random", "signal", "constant", "control", "collective")
 

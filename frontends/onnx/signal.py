@@ -15,6 +15,7 @@ from xcc.frontends.onnx.element_types import from_onnx
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import convert, dim_scalar, unsqueeze
 from xcc.frontends.shared.transforms import cut_or_padded, real_inverse
+from xcc.frontends.shared.windows import frames
 from xcc.symbolic import Dim
 
 
@@ -69,10 +70,7 @@ def stft(cx: Context) -> Value:
     if len(cx.shape(0)) == 2:
         x = unsqueeze(x, [2])
     batch, length, parts = xt.shape_of(x)
-    frames = symbolic.floordiv(length - size, step) + 1
-    starts = xt.mul(xt.iota(shape=(frames, 1), axis=0, dtype="i64"), xt.scalar(step, "i64"))
-    places = xt.add(starts, xt.iota(shape=(1, size), axis=1, dtype="i64"))
-    framed = xt.gather(x, places, axis=1)
+    framed = frames(x, 1, size, step, symbolic.floordiv(length - size, step) + 1)
     if cx.has(2):
         framed = xt.mul(framed, xt.reshape(cx[2], shape=(1, 1, size, 1)))
     return xt.dft(_complex(framed), axis=2, inverse=False, onesided=bool(cx.attr("onesided", 1)) and parts == 1)

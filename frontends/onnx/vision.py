@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dim_functions import dim_min
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.frontends.shared.boxes import best_boxes
-from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, scalar, slice_axis, squeeze, unsqueeze
+from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, scalar, slice_axis, unsqueeze
 from xcc.symbolic import product
 
 
@@ -46,36 +46,28 @@ def affine_grid(cx: Context) -> Value:
 @onnx_op("NonMaxSuppression", since=10)
 def non_max_suppression(cx: Context) -> Value:
     """selected_indices [count, 3] (batch, class, box), best first: a box that overlaps a better kept one is dropped."""
-    boxes, scores = cx[0], cx[1]
-    batch, classes, n = cx.shape(1)
-    most = _threshold(cx, 2, 0, "i64")
-    overlap, least = _threshold(cx, 3, 0.0, "f32"), _threshold(cx, 4, None, "f32")
-    assert overlap is not None
-    ranked, order = xt.top_k(scores, k=n, axis=2, largest=True)
-    corners = [xt.gather(xt.broadcast(unsqueeze(c, [1]), shape=(batch, classes, n)), order, axis=2, batch_dims=2)
-               for c in _corners(boxes, cx.attr("center_point_box", 0))]
-    alive = xt.broadcast(xt.scalar(True, "i1"), shape=(batch, classes, n))
-    if least is not None:
-        alive = xt.compare(ranked, least, direction="gt")
-
-    kept = best_boxes(corners, alive, overlap)
-    rank = xt.cumulative(convert(kept, "i64"), kind="sum", axis=2, exclusive=False, reverse=False)
-    kept = xt.and_(kept, xt.compare(rank, most, direction="le"))
+    boxes, scores = _corners(cx[0], cx.attr("center_point_box", 0)), cx[1]
+    most, overlap, least = _limit(cx, 2, 0, "i64"), _limit(cx, 3, 0.0, "f32"), _limit(cx, 4, None, "f32")
+    order = xt.best_boxes(boxes, scores, *(v for v in (most, overlap, least) if v is not None))
+    known = cx.tensor(2).data if cx.has(2) else None
+    if known is not None:       # the others are -1
+        order = slice_axis(order, 2, 0, dim_min(max(int(known.reshape(())), 0), cx.shape(1)[2]))
+    kept = xt.compare(order, scalar(0, order), direction="ge")
     found = xt.transpose(xt.nonzero(kept, symbol=cx.graph.fresh_symbol(f"{cx.node.output[0]}_count")), perm=(1, 0))
-    box = unsqueeze(xt.gather_nd(order, found), [1])
+    box = unsqueeze(convert(xt.gather_nd(order, found), "i64"), [1])
     return xt.concatenate(slice_axis(found, 1, 0, 2), box, axis=1)
 
 
-def _threshold(cx: Context, i: int, default: float | None, kind: str) -> Value | None:
+def _limit(cx: Context, i: int, default: float | None, kind: str) -> Value | None:
     if cx.has(i):
         return xt.reshape(convert(cx[i], kind), shape=())
     return None if default is None else xt.scalar(default, kind)
 
 
-def _corners(boxes: Value, centered: int) -> tuple[Value, ...]:
+def _corners(boxes: Value, centered: int) -> Value:
     """y1, x1, y2, x2 of [..., 4], with y1 <= y2 and x1 <= x2."""
-    a, b, c, d = (squeeze(slice_axis(boxes, 2, i, i + 1), [2]) for i in range(4))
+    a, b, c, d = (slice_axis(boxes, 2, i, i + 1) for i in range(4))
     if centered:  # x, y, width, height
         half_w, half_h = xt.mul(c, scalar(0.5, c)), xt.mul(d, scalar(0.5, d))
         a, b, c, d = xt.sub(b, half_h), xt.sub(a, half_w), xt.add(b, half_h), xt.add(a, half_w)
-    return xt.minimum(a, c), xt.minimum(b, d), xt.maximum(a, c), xt.maximum(b, d)
+    return xt.concatenate(xt.minimum(a, c), xt.minimum(b, d), xt.maximum(a, c), xt.maximum(b, d), axis=2)

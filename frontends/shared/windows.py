@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xcc import symbolic
+from xcc._mlir import Value
+from xcc.dialects import xt
+from xcc.frontends.shared.helpers import along, dim_scalar, slice_axis
 from xcc.symbolic import Dim
 
 Shape = tuple[Dim, ...]
+PIECES = 16         # of a frame, up to which copies of whole blocks take less time than reading element by element
 
 
 @dataclass(frozen=True)
@@ -49,3 +53,18 @@ def _ceil_high(n: Dim, span: Dim, s: int, low: Dim, high: Dim) -> Dim:
     starts_inside = symbolic.floordiv(n + low - 1, s) + 1
     count = symbolic.dim_min(count, starts_inside)
     return (count - 1) * s + span - n - low
+
+
+def frames(x: Value, axis: int, size: Dim, step: Dim, count: Dim) -> Value:
+    """[..., count, size, ...]: `count` windows of `size` neighbours along `axis`, `step` apart.
+
+    Where a window is a few blocks of a step, these are read block by block: the first block of all windows, the second
+    of all, and so on, side by side.
+    """
+    pieces = size // step if isinstance(size, int) and isinstance(step, int) and size % step == 0 else 0
+    if not 0 < pieces <= PIECES:
+        starts = xt.mul(along(xt.iota(shape=(count,), axis=0, dtype="i64"), 0, 2), dim_scalar(step, "i64"))
+        return xt.gather(x, xt.add(starts, along(xt.iota(shape=(size,), axis=0, dtype="i64"), 1, 2)), axis=axis)
+    shape, blocks = xt.shape_of(x), count + pieces - 1
+    x = xt.reshape(slice_axis(x, axis, 0, blocks * step), shape=(*shape[:axis], blocks, step, *shape[axis + 1:]))
+    return xt.concatenate(*(slice_axis(x, axis, i, count + i) for i in range(pieces)), axis=axis + 1)

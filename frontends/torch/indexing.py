@@ -20,6 +20,7 @@ from xcc.frontends.shared.helpers import (
     slice_axis,
     unsqueeze,
 )
+from xcc.frontends.shared.windows import frames
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.elementwise import truth
 from xcc.frontends.torch.registry import aten
@@ -201,8 +202,7 @@ def unfold(cx: Context) -> Value:
     axis, size, step = cx.axis("dimension"), cx["size"], cx["step"]
     x = line(cx.tensor("self"))
     count = cx.out().shape[axis] if cx.rank() else 1
-    starts = along(stepped(count, step, 0), 0, 2)
-    windows = xt.gather(x, xt.add(starts, along(stepped(size, 1, 0), 1, 2)), axis=axis)
+    windows = frames(x, axis, size, step, count)
     rank = rank_of(windows)
     order = (*(d for d in range(rank) if d != axis + 1), axis + 1)
     return xt.reshape(xt.transpose(windows, perm=order), shape=cx.out().shape)

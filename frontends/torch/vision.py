@@ -5,8 +5,16 @@ from __future__ import annotations
 from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
-from xcc.frontends.shared.boxes import best_boxes
-from xcc.frontends.shared.helpers import convert, dim_scalar, element, full, rank_of, slice_axis, squeeze, unsqueeze
+from xcc.frontends.shared.helpers import (
+    convert,
+    dim_scalar,
+    element,
+    rank_of,
+    scalar,
+    slice_axis,
+    squeeze,
+    unsqueeze,
+)
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.indexing import count_symbol
 from xcc.frontends.torch.registry import aten
@@ -112,12 +120,10 @@ def im2col(cx: Context) -> Value:
 def nms(cx: Context) -> Value:
     """Places [count] of the boxes dets [n, 4] (x1, y1, x2, y2) that are kept, the highest score first."""
     boxes, scores = cx.tensor("dets"), cx.tensor("scores")
-    order = xt.sort(scores, axis=0, descending=True)[1]
-    sorted_boxes = xt.gather(boxes, order, axis=0)
-    x1, y1, x2, y2 = (unsqueeze(squeeze(slice_axis(sorted_boxes, 1, d, d + 1), [1]), [0, 1]) for d in range(4))
-    alive = full(xt.shape_of(x1), True, "i1")
-    kept = best_boxes((y1, x1, y2, x2), alive, cx.scalar(cx["iou_threshold"], boxes))
-    return xt.compress(order, squeeze(kept, [0, 1]), symbol=count_symbol(cx))
+    most, overlap = dim_scalar(xt.shape_of(scores)[0], "i64"), cx.scalar(cx["iou_threshold"], boxes)
+    order = squeeze(xt.best_boxes(unsqueeze(boxes, [0]), unsqueeze(scores, [0, 1]), most, overlap), [0, 1])
+    kept = xt.compare(order, scalar(0, order), direction="ge")
+    return convert(xt.compress(order, kept, symbol=count_symbol(cx)), "i64")
 
 
 @aten("roi_align.default", namespace="torchvision")

@@ -22,9 +22,9 @@ from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, buffer_type
 from xcc.symbolic import Dim
 
 FAMILIES = ("ops.conv", "ops.elementwise", "ops.indexing", "ops.matmul", "ops.pad", "ops.quant", "ops.reduce",
-            "ops.sampling", "ops.shape", "ops.window", "ops.winograd", "loops.loop_merge", "loops.loop_positions",
-            "loops.loop_sampling", "loops.loop_scan", "loops.loop_scatter", "loops.loop_select", "loops.loop_sort",
-            "tiles.tile_combine", "tiles.tile_scan", "tiles.tile_sort")
+            "ops.sampling", "ops.shape", "ops.window", "ops.winograd", "loops.loop_boxes", "loops.loop_merge",
+            "loops.loop_positions", "loops.loop_sampling", "loops.loop_scan", "loops.loop_scatter", "loops.loop_select",
+            "loops.loop_sort", "tiles.tile_combine", "tiles.tile_scan", "tiles.tile_sort")
 
 
 @register_pass

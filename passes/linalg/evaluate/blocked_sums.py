@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from xcc import symbolic
 from xcc._mlir import ir, owner_op
+from xcc.dim_functions import ceildiv, dim_max
 from xcc.passes.linalg.kernel.kernel import Op
 from xcc.passes.linalg.kernel.reduction_body import combiner, is_zero
 from xcc.symbolic import Dim
@@ -28,16 +30,27 @@ def is_rounded_sum(op: Op) -> bool:
         for n, (c, r) in enumerate(zip(combiners, op.results, strict=True)))
 
 
-def blocks_of(loops: Sequence[int], sizes: Mapping[int, Dim], lanes: Mapping[int, int], most: int
-              ) -> dict[int, tuple[int, ...]]:
+def blocks_of(loops: Sequence[int], sizes: Mapping[int, Dim], lanes: Mapping[int, int], most: int, product: bool
+              ) -> dict[int, tuple[Dim, ...]]:
     """For loops that are cut, outermost first in `loops`: the steps of their blocks, of blocks of those, and so on.
 
     No accumulator takes more than twice `most` numbers, where loops of unknown size have `most` times `most` steps.
+    Of a product's loops of unknown size only the outermost is cut, by the sizes at run time of those inside, a step of
+    which goes on in one go: a sum of a window's three columns is no block that has to begin and to be added.
     """
-    found: dict[int, tuple[int, ...]] = {}
-    taken = 1       # what an accumulator takes in a step
+    unknown = [p for p in loops if not isinstance(sizes[p], int)]
+    whole = unknown[1:] if product else []
+    found: dict[int, tuple[Dim, ...]] = {}
+    taken: Dim = 1      # what an accumulator takes in a step
     for p in reversed(loops):
         size, n = sizes[p], max(1, lanes[p])
+        if p in whole or not isinstance(taken, int) and isinstance(size, int):
+            taken = ceildiv(size, n) * taken
+            continue
+        if not isinstance(taken, int):
+            each = dim_max(symbolic.floordiv(most, dim_max(taken, 1)), 1)
+            found[p], taken = (each, each * most), most
+            continue
         steps = -(-size // n) if isinstance(size, int) else most * most
         levels, each = [], 1
         while steps * taken > 2 * most:

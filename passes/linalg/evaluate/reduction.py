@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc import symbolic
 from xcc._mlir import Value, ir, owner_op, scf_d
+from xcc.dim_functions import ceildiv
 from xcc.passes.linalg.build.tile_builder import Builder
 from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.evaluate.blocked_sums import blocks_of
@@ -16,6 +17,7 @@ from xcc.passes.linalg.evaluate.reduction_step import Step
 from xcc.passes.linalg.kernel.kernel import Op
 from xcc.passes.linalg.kernel.reduction_body import KINDS, combiner, loops_of, product_operands
 from xcc.passes.linalg.schedule.decisions import BLOCKED, count_of
+from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
@@ -47,7 +49,7 @@ class Reduction:
             self.sizes[self.joined[-1]] = symbolic.product([op.loops[p] for p in self.joined])
         most = count_of(op, BLOCKED)
         steps = self.sizes if self.block is None else dict.fromkeys(self.loops, self.block.size)
-        self.blocks = blocks_of(self.loops, steps, self.lanes, most) if most else {}
+        self.blocks = blocks_of(self.loops, steps, self.lanes, most, self.product is not None) if most else {}
         self.axes: dict[int, Axis] = {}
         taken = list(out_axes)
         for p in self.loops:
@@ -181,21 +183,21 @@ class Reduction:
             at, env, own, first, end, step, index))
 
     def _blocked(self, at: int, accs: list[V], low: Value, high: Value, step: int,
-                 loop: Callable[[list[V], Value, Value], list[V]], levels: tuple[int, ...] | None = None) -> list[V]:
+                 loop: Callable[[list[V], Value, Value], list[V]], levels: tuple[Dim, ...] | None = None) -> list[V]:
         """`loop`, number `at`, which carries accumulators from place to place, in blocks whose sums are added up."""
         levels = self.blocks.get(self.loops[at], ()) if levels is None else levels
         if not levels:
             return loop(accs, low, high)
         *inner, each = levels
-        size = -(-each * max(1, self.lanes[self.loops[at]]) // step) * step
+        size = ceildiv(each * max(1, self.lanes[self.loops[at]]), step) * step
         first, end = self.b.as_int(low), self.b.as_int(high)
         known = None if first is None or end is None else end - first
-        if known is not None and known <= size:
+        if known is not None and isinstance(size, int) and known <= size:
             return self._blocked(at, accs, low, high, step, loop, tuple(inner))
 
         def block(iv: Value, own: list[V]) -> list[V]:
-            last = self.b.add(iv, self.b.int(size))
-            if size > step and (known is None or known % size):
+            last = self.b.add(iv, self.b.dim(size))
+            if not isinstance(size, int) or size > step and (known is None or known % size):
                 last = self.b.binary("arith.minsi", last, high)
             starts = [self.neutral(n, a.axes) for n, a in enumerate(own)]
             parts = self._blocked(at, starts, iv, last, step, loop, tuple(inner))
@@ -218,10 +220,10 @@ class Reduction:
 
         return self._carried(accs, low, high, step, steps)
 
-    def _carried(self, accs: list[V], low: Value, high: Value, step: int,
+    def _carried(self, accs: list[V], low: Value, high: Value, step: Dim,
                  body: Callable[[Value, list[V]], list[V]]) -> list[V]:
         """A loop that carries the accumulators; `body` gives the next ones at its variable."""
-        loop = scf_d.ForOp(low, high, self.b.int(step), [a.value for a in accs])
+        loop = scf_d.ForOp(low, high, self.b.dim(step), [a.value for a in accs])
         with ir.InsertionPoint(loop.body), self.b.scope():
             inner = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
             scf_d.YieldOp([v.value for v in body(loop.induction_variable, inner)])

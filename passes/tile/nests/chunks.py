@@ -16,25 +16,27 @@ if TYPE_CHECKING:
     from xcc.targets.base import Chip
 
 _DYNAMIC = -(1 << 63)
-_A_CORE = 4         # chunks: few, as each begins and ends its memory, and enough for cores that have other work
+CHUNKS_A_CORE = 4         # chunks: few, as each begins and ends its memory, and enough for cores that have other work
 _CORES = 16         # where no chip is known
 
 
 def chunks_of(chip: Chip | None) -> int:
     """How many chunks the instances of a program go in."""
-    return _A_CORE * (chip.cores if chip else _CORES)
+    return CHUNKS_A_CORE * (chip.cores if chip else _CORES)
 
 
 def chunked(r: Retiler, forall: Operation, chunks: int, begin: Callable[[Any], None], end: Callable[[], None],
-            many: Sequence[Value] = ()) -> None:
+            many: Sequence[Value] = (), alone: Value | None = None) -> None:
     """Emits `forall` in so many chunks: `begin(instances)` at the start of one, `end()` behind its last instance. In
-    fewer, but no less than one a core, where a chunk shall have as `many` instances."""
+    fewer, but no less than one a core, where a chunk shall have as `many` instances; in one where `alone`."""
     sizes = _sizes(r, forall)
     total = value_of(_product(sizes))
     each = arith_d.maxsi(op("arith.ceildivui", [total.type], [total, index(chunks)]), index(1))
     for n in many:
-        most = op("arith.ceildivui", [total.type], [total, index(max(1, chunks // _A_CORE))])
+        most = op("arith.ceildivui", [total.type], [total, index(max(1, chunks // CHUNKS_A_CORE))])
         each = arith_d.maxsi(each, arith_d.minsi(n, most))
+    if alone is not None:
+        each = arith_d.select(alone, arith_d.maxsi(total, index(1)), each)
     loop = ir.Operation.create("scf.forall", operands=[op("arith.ceildivui", [total.type], [total, each])], regions=1,
                                attributes=one_dim(forall, PEELED))
     (chunk,) = loop.regions[0].blocks.append(ir.IndexType.get()).arguments

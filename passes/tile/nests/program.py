@@ -244,7 +244,7 @@ def _forall(r: Retiler, source: Operation) -> None:
             emit_instance(r, source)
             ir.Operation.create("scf.forall.in_parallel", regions=1).regions[0].blocks.append()
         return
-    copy, merge, many = copies(r, updates)
+    copy, merge, many, alone = copies(r, source, updates)
 
     def begin(instances: Value) -> None:
         copy(instances)
@@ -252,7 +252,7 @@ def _forall(r: Retiler, source: Operation) -> None:
             slots_of(r, source, product)
 
     chunks = ir.IntegerAttr(source.attributes[CHUNKS]).value if CHUNKS in source.attributes else r.chunks
-    chunked(r, source, chunks, begin, merge, many)
+    chunked(r, source, chunks, begin, merge, many, alone)
 
 
 _HANDLERS: dict[str, Callable[[Retiler, Any], None]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.shared.combining import rmw_kind
-from xcc.passes.shared.regions import when
+from xcc.passes.shared.regions import any_of, when
 from xcc.passes.shared.updates import UPDATES, emit_update
 from xcc.passes.shared.values import index, is_less, op
 from xcc.passes.tile.nests.choice import before_lines
@@ -112,8 +112,8 @@ def _atomic(r: Retiler, source: Operation) -> None:
 
 def _plain_or_atomic(r: Retiler, operands: tuple[Value, Value, Value], shape: list[int], memref: Value,
                      private: Private) -> None:
-    """Updates of the copy where it is used, neighbours in vectors, else of the buffer `memref`: two nests, in the
-    branches of an scf.if. `operands`: value, mask and places, of one shape."""
+    """Updates of the copy where it is used, neighbours in vectors, or of the buffer `memref`: a nest for each, in the
+    branches of scf.if. `operands`: value, mask and places, of one shape."""
     value, mask, places = operands
     element, lane = ir.VectorType(value.type).element_type, len(shape) - 1
     width = r.width(shape[lane], element) if run_along(r, places, lane) == 1 else 0
@@ -127,22 +127,27 @@ def _plain_or_atomic(r: Retiler, operands: tuple[Value, Value, Value], shape: li
 
         _loops(r, shape, one)
 
-    def neighbours(at: list[Value]) -> None:
+    def neighbours(at: list[Value], memref: Value) -> None:
         coords, pieces = tuple(at), Pieces(r)
-        private.update_line(pieces.of(value, coords, lane, width), pieces.of(places, coords, 0, 0),
+        private.update_line(memref, pieces.of(value, coords, lane, width), pieces.of(places, coords, 0, 0),
                             pieces.of(mask, coords, lane, width))
 
-    rmw = rmw_kind(private.kind, element)
-    branch = scf_d.IfOp(private.used, has_else=True)
-    with ir.InsertionPoint(branch.then_block):
+    def plain(memref: Value) -> list[Value]:
         if width:
-            loops(r.wholes, shape, [1] * lane + [width], neighbours)
+            loops(r.wholes, shape, [1] * lane + [width], lambda at: neighbours(at, memref))
         else:
-            nest(private.update)
-        scf_d.yield_([])
-    with ir.InsertionPoint(branch.else_block):
+            nest(lambda v, at: private.update(memref, v, at))
+        return []
+
+    def by_atomics() -> list[Value]:
+        rmw = rmw_kind(private.kind, element)
         nest(lambda v, at: op("memref.atomic_rmw", [element], [v, memref, at], kind=rmw))
-        scf_d.yield_([])
+        return []
+
+    def in_place() -> list[Value]:
+        return by_atomics() if private.alone is None else any_of(private.alone, [], lambda: plain(memref), by_atomics)
+
+    any_of(private.used, [], lambda: plain(private.copy), in_place)
 
 
 def _worth(value: Value) -> bool:

@@ -6,7 +6,8 @@ becomes
     %1 = "xt.dispatch"(%x, %y) {kernel = @add_0, symbols = ["batch*seq"]}
 
 Every distinct symbolic dim of a kernel, symbol or expression, becomes a symbol d0, d1, ... of its own, so that equal
-kernels are equal text; equal ones become one function. One that must be a number there, is that number.
+kernels are equal text; equal ones become one function. One that must be a number there, is that number; one that is
+a multiple of another is written so: ``8*d1`` are d1 rows of 8.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 
 from xcc._mlir import Attribute, Location, Module, Operation, Type, Value, ir
 from xcc.dialects import xt
+from xcc.dim_expr import Expr
 from xcc.passes.xt.graph.op_graph import IN_PLACE, Graph, Node
 from xcc.passes.xt.sizes.known_sizes import known_sizes
 from xcc.symbolic import Dim, bare_symbol, product, sym
@@ -105,7 +107,8 @@ class Outliner:
     def _dispatch(self, group: Group, outputs: list[Value], replaced: dict[Value, Value],
                   before: Operation) -> list[Value]:
         inputs = group.inputs()
-        names = _SymbolNames(known_sizes(n.op for n in group.body()))
+        body = group.body()
+        names = _SymbolNames(known_sizes(n.op for n in body), [v for n in body for v in (*n.operands, *n.results)])
         loc = ir.Location.fused([n.op.location for n in group.nodes])
         function = self._function(group, inputs, outputs, names, loc)
         if group.parts:
@@ -165,10 +168,12 @@ class Outliner:
 
 
 class _SymbolNames:
-    """Gives each distinct symbolic dim the next name d0, d1, ...; `known` says which are numbers in the kernel."""
+    """Gives each distinct symbolic dim the next name d0, d1, ..., but multiples of other dims of `values`, which are
+    the kernel's; `known` says which are numbers there."""
 
-    def __init__(self, known: Callable[[Dim], Dim]) -> None:
+    def __init__(self, known: Callable[[Dim], Dim], values: Sequence[Value]) -> None:
         self._known = known
+        self._dims = {known(d) for v in values for d in xt.shape_of(v)}
         self.values: list[Dim] = []
         self._name_of: dict[Dim, Dim] = {}
 
@@ -177,8 +182,12 @@ class _SymbolNames:
         if isinstance(d, int):
             return d
         if d not in self._name_of:
-            self._name_of[d] = sym(f"d{len(self.values)}")
-            self.values.append(d)
+            number, part = _multiple(d)
+            if number > 1 and part in self._dims:
+                self._name_of[d] = number * self.dim(part)
+            else:
+                self._name_of[d] = sym(f"d{len(self.values)}")
+                self.values.append(d)
         return self._name_of[d]
 
     def type_of(self, value: Value) -> Type:
@@ -256,3 +265,11 @@ def _replace_in(op: Operation, old: Value, new: Value) -> None:
         for block in region.blocks:
             for inner in block.operations:
                 _replace_in(inner.operation, old, new)
+
+
+def _multiple(d: Expr) -> tuple[int, Dim]:
+    """``8*a`` as 8 and a: the number is 1 where `d` is no multiple."""
+    if len(d.terms) != 1:
+        return 1, d
+    (atoms, number), = d.terms
+    return number, Expr({atoms: 1})

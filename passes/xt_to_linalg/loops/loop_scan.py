@@ -35,6 +35,22 @@ def _accumulator(x: Buffer, kind: str, threads: bool) -> Type:
     return ir.F64Type.get() if wide else accumulator(x.dtype)
 
 
+class _Extreme:
+    """The running maximum or minimum of floats but NaN, and bits that are all set once there was one: the next waits
+    for one instruction of each, where a maximum that looks for NaN itself takes several."""
+
+    def __init__(self, dtype: Type, kind: str) -> None:
+        self.dtype, self.bits = dtype, ir.IntegerType.get_signless(dtype.width)
+        self.better = _F.OGT if kind == "max" else _F.OLT
+
+    def step(self, total: Value, nan: Value, value: Value) -> tuple[Value, Value]:
+        here = arith_d.extsi(self.bits, arith_d.cmpf(_F.UNO, value, value))
+        return arith_d.select(arith_d.cmpf(self.better, value, total), value, total), arith_d.ori(nan, here)
+
+    def value(self, total: Value, nan: Value) -> Value:
+        return arith_d.bitcast(self.dtype, arith_d.ori(arith_d.bitcast(self.bits, total), nan))
+
+
 @converts_to_loops("cumulative")
 def cumulative(k: LoopKernel) -> None:
     """Along the last dim a loop carries the total, on a CPU those of several rows of floats, which do not wait for each
@@ -55,6 +71,17 @@ def cumulative(k: LoopKernel) -> None:
             out.store(scalar.convert(total, acc, x.dtype), coords)
         return totals
 
+    def extremes(x: Buffer, out: Buffer, places: list[list[Value]], before: Sequence[Value]) -> list[Value]:
+        """As `scanned`: all totals, then whether there was a NaN."""
+        extreme, n = _Extreme(acc, kind), len(places)
+        values = [scalar.convert(x.load(coords), x.dtype, acc) for coords in places]
+        made = [extreme.step(*row) for row in zip(before[:n], before[n:], values, strict=True)]
+        after = [*(total for total, _ in made), *(nan for _, nan in made)]
+        shown = before if exclusive else after
+        for coords, total, nan in zip(places, shown[:n], shown[n:], strict=True):
+            out.store(scalar.convert(extreme.value(total, nan), acc, x.dtype), coords)
+        return after
+
     def at(i: Value) -> Value:
         return arith_d.subi(last, i) if reverse else i
 
@@ -66,8 +93,11 @@ def cumulative(k: LoopKernel) -> None:
         k.rows([d for i, d in enumerate(x.dims) if i != axis], row)
         return
     if all(d == 1 for d in x.dims[axis + 1:]):
-        _rows_together(k, axis, lambda x, out, rows, i, totals: scanned(
-            x, out, [[*r, at(i)] for r in rows], totals), start)
+        nans = kind in ("max", "min") and is_float(x.dtype)
+        step = extremes if nans else scanned
+        starts = [start, *([constant(ir.IntegerType.get_signless(acc.width), 0)] if nans else [])]
+        _rows_together(k, axis, lambda x, out, rows, i, totals: step(
+            x, out, [[*r, at(i)] for r in rows], totals), starts)
         return
     groups = [*([[*range(axis)]] if axis else []), [axis], [*range(axis + 1, len(x.dims))]]
     flat, result = x.merged(groups), out.merged(groups)
@@ -87,7 +117,7 @@ def cumulative(k: LoopKernel) -> None:
     k.rows([*flat.dims[:-2], symbolic.floordiv(flat.dims[-1] + NEIGHBOURS - 1, NEIGHBOURS)], block)
 
 
-def _rows_together(k: LoopKernel, axis: int, step: Callable[..., list[Value]], start: Value) -> None:
+def _rows_together(k: LoopKernel, axis: int, step: Callable[..., list[Value]], starts: list[Value]) -> None:
     """A loop along `axis`, behind which all dims are 1, for some rows at a time: the last again where one misses."""
     ahead, behind = [*range(axis)], [*range(axis, len(k.inputs[0].dims))]
     x, out = (v.merged([*([ahead] if ahead else []), behind]) for v in (k.inputs[0], k.outputs[0]))
@@ -98,7 +128,7 @@ def _rows_together(k: LoopKernel, axis: int, step: Callable[..., list[Value]], s
     def group(c: list[Value]) -> None:
         first, end = arith_d.muli(c[0], k.dim(together)), k.dim(count - 1)
         rows = [[arith_d.minsi(arith_d.addi(first, k.dim(r)), end)] for r in range(together)] if ahead else [[]]
-        k.fold(x.dims[-1], [start] * len(rows), lambda i, totals: step(x, out, rows, i, totals))
+        k.fold(x.dims[-1], [s for s in starts for _ in rows], lambda i, totals: step(x, out, rows, i, totals))
 
     k.rows([symbolic.floordiv(count + together - 1, together)], group)
 

@@ -25,7 +25,7 @@ def less(a: Value, b: Value, dtype: Type) -> Value:
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
     """The elements of x along an axis, with what ranks where: the larger first, or the smaller, and ties by index.
 
     A ranked element is a key of 64 bits, the value's in an order of unsigned numbers above the index's complement; of a
@@ -93,10 +93,10 @@ class _Row:
 
 
 @dataclass(frozen=True)
-class _Heap:
+class Heap:
     """A binary heap in buffers, each of which has a part of an element: its root ranks behind all others."""
 
-    row: _Row
+    row: Row
     parts: tuple[Buffer, ...]
 
     def load(self, i: Value) -> list[Value]:
@@ -105,6 +105,17 @@ class _Heap:
     def store(self, element: Sequence[Value], i: Value) -> None:
         for part, value in zip(self.parts, element, strict=True):
             part.store(value, self.row.at(i))
+
+    def form(self, size: Value) -> None:
+        """Makes a heap of the first `size` elements."""
+        k = self.row.k
+        half = arith_d.divui(size, k.dim(2))
+
+        def sink(i: Value) -> None:
+            root = arith_d.subi(arith_d.subi(half, i), k.dim(1))
+            self.sink(self.load(root), root, size)
+
+        k.loop(half, sink)
 
     def sink(self, element: Sequence[Value], root: Value, size: Value) -> None:
         """Puts `element` where it belongs below `root`, which is free, of a heap of `size`: others move up."""
@@ -139,16 +150,10 @@ def top_k(k: LoopKernel) -> None:
     n, count = k.dim(x.dims[axis]), k.dim(values.dims[axis])
 
     def sorted_row(outer: list[Value]) -> None:
-        row = _Row(k, x, outer[:len(x.dims) - 1], axis, largest)
-        heap = _Heap(row, (indices,) if row.keyed else (values, indices))
+        row = Row(k, x, outer[:len(x.dims) - 1], axis, largest)
+        heap = Heap(row, (indices,) if row.keyed else (values, indices))
         k.loop(count, lambda i: heap.store(row.element(i), i))
-        half = arith_d.divui(count, k.dim(2))
-
-        def form(i: Value) -> None:
-            root = arith_d.subi(arith_d.subi(half, i), k.dim(1))
-            heap.sink(heap.load(root), root, count)
-
-        k.loop(half, form)
+        heap.form(count)
         _offer_others(heap, n, count)
 
         def extract(i: Value) -> None:
@@ -170,7 +175,7 @@ def top_k(k: LoopKernel) -> None:
     k.rows([d for i, d in enumerate(x.dims) if i != axis], sorted_row)
 
 
-def _offer_others(heap: _Heap, n: Value, count: Value) -> None:
+def _offer_others(heap: Heap, n: Value, count: Value) -> None:
     """Has the elements behind the first `count` replace those that rank behind them."""
     k, row = heap.row.k, heap.row
 

@@ -1,4 +1,5 @@
 // RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s
+// RUN: %xcc_opt %s --target=cpu --chip=x86-64-v4,cores=64 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=MANY
 // RUN: %xcc_opt %s --target=cpu --chip=znver4 "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=DOT
 // RUN: %xcc_opt %s --target=cpu --chip=sapphirerapids "--pass-pipeline=lower-tile, mlir(canonicalize, cse), retile, mlir(canonicalize, cse)" | filecheck %s --check-prefix=TILE
 
@@ -187,15 +188,27 @@ func.func @count(%i: memref<?xi32>, %y: memref<?xi32>) attributes {tile.grid = [
   return
 }
 
-// Rows of a table, by their numbers: the columns lie side by side, so that vectors of the copy are updated.
+// Rows of a table, by their numbers: the columns lie side by side, so that vectors of the copy are updated. Where there is
+// no room for one, all instances are one chunk, and vectors of the table are; many cores update it by atomics.
 // CHECK-LABEL: func.func @table(
+// CHECK: %[[LARGE:.*]] = arith.cmpi sgt, %{{.*}}, %c65536
+// CHECK: %[[EACH:.*]] = arith.select %[[LARGE]]
+// CHECK: arith.ceildivui %{{.*}}, %[[EACH]]
 // CHECK: %[[COPY:.*]] = memref.alloca() {{.*}} : memref<65536xf32>
 // CHECK-NOT: memref<64xindex>
 // CHECK: %[[OLD:.*]] = vector.maskedload %[[COPY]][%[[AT:.*]]], %[[MASK:.*]], %{{.*}} : memref<65536xf32>, vector<16xi1>
 // CHECK: %[[NEW:.*]] = arith.addf %[[OLD]], %{{.*}} : vector<16xf32>
 // CHECK: vector.maskedstore %[[COPY]][%[[AT]]], %[[MASK]], %[[NEW]]
 // CHECK: } else {
+// CHECK: scf.if %[[LARGE]]
+// CHECK: vector.maskedstore %[[TABLE:[a-z_0-9]*]][
+// CHECK: } else {
 // CHECK: memref.atomic_rmw addf %{{.*}}, %{{.*}}
+// MANY-LABEL: func.func @table(
+// MANY: vector.maskedstore
+// MANY-NOT: vector.maskedstore
+// MANY: memref.atomic_rmw addf
+// MANY-LABEL: func.func @numbers(
 func.func @table(%i: memref<?xi32>, %x: memref<?x?xf32>, %y: memref<?x?xf32>) attributes {tile.grid = ["n"]} {
   %zero = arith.constant 0 : i32
   %none = arith.constant 0.0 : f32

@@ -50,6 +50,32 @@ def test_kinds_and_types(dtype: str, extent: int) -> None:
         np.testing.assert_array_equal(got, expected(x, places, y, kind), err_msg=f"{dtype} {kind}")
 
 
+@xcc.kernel
+def rows_of_table(x, rows, y, kind: xcc.constexpr, COLUMNS: xcc.constexpr):
+    """Rows of x to those of y that `rows` names, eight an instance; a row outside y goes nowhere."""
+    first, at = xcc.program_id(0) * 8, xcc.arange(COLUMNS)[None, :]
+    y.atomic(kind, (rows.tile(first, 8, other=-1)[:, None], at), x.tile((first, 0), (8, COLUMNS), other=0),
+             mask=at != 3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float64", "float16"])
+@pytest.mark.parametrize("places, columns", [(40, 33), (5000, 33), (2600, 128), (1, 64)])
+def test_rows_of_a_table(places: int, columns: int, dtype: str) -> None:
+    """Of one that has room for copies, and of one whose rows are updated in place; rows meet in and among instances."""
+    rng = np.random.default_rng(places)
+    rows = rng.integers(-1, places + 1, 1003).astype(np.int32)
+    rows[::3] = rows[0]
+    x = rng.integers(-9, 9, (1003, columns)).astype(dtype) if dtype != "float16" else \
+        np.asarray(np.arange(1003 * columns).reshape(1003, columns) % 97 == 0, dtype)
+    inside, kept = (rows >= 0) & (rows < places), np.arange(columns) != 3
+    for kind in ("add", "max"):
+        want = rng.integers(0, 3, (places, columns)).astype(dtype)
+        got = want.copy()
+        rows_of_table[(-(-1003 // 8),)](x, rows, got, kind, COLUMNS=1 << (columns - 1).bit_length())
+        WAYS[kind].at(want, (rows[inside][:, None], np.flatnonzero(kept)), x[inside][:, kept])
+        np.testing.assert_array_equal(got, want, err_msg=f"{dtype} {kind}")
+
+
 @xcc.kernel(types={"x": "f32[m, n]", "lock": "i32[1]", "y": "f32[n]"}, grid=lambda a: (a["x"].shape[0],))
 def locked(x, lock, y, RELEASE: xcc.constexpr):
     """The sums of columns, by one instance at a time."""

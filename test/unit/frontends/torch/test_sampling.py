@@ -59,6 +59,15 @@ def test_columns_and_shuffles() -> None:
     check_traced(lambda x: (F.pixel_shuffle(x, 2), F.pixel_unshuffle(x, 2)), x)
 
 
+@pytest.mark.parametrize("size, step", [(6, 2), (3, 1), (4, 4), (2, 3), (5, 2), (20, 1)])
+def test_frames(size: int, step: int) -> None:
+    """Windows of a few whole steps are blocks side by side, others are read element by element."""
+    x = torch.randn(3, 23, 4)
+    program = check_traced(lambda x: (x.unfold(1, size, step), x.transpose(1, 2).unfold(-1, size, step)), x,
+                           others=((torch.randn(3, 31, 4),),))
+    assert program is None or ("xt.gather" in str(program)) == (size % step != 0 or size > 16)
+
+
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 @pytest.mark.parametrize("padding", [None, 2])
 def test_embedding_bags(mode: str, padding: int | None) -> None:

@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import xcc
+from xcc import symbolic
 from xcc.passes.linalg.evaluate.blocked_sums import blocks_of
 
 BOUND = 4e-7        # of the sum of absolute values: seven roundings
@@ -56,7 +57,7 @@ def test_blocks(sizes: tuple[int, ...], lanes: int) -> None:
     """No accumulator takes more than twice as many numbers as asked for, and the blocks of a loop nest."""
     loops = list(range(len(sizes)))
     plan = dict.fromkeys(loops, 1) | {loops[-1]: lanes}
-    found = blocks_of(loops, dict(enumerate(sizes)), plan, 512)
+    found = blocks_of(loops, dict(enumerate(sizes)), plan, 512, product=True)
     taken = 1
     for p in reversed(loops):
         steps, each = -(-sizes[p] // plan[p]), 1
@@ -67,3 +68,28 @@ def test_blocks(sizes: tuple[int, ...], lanes: int) -> None:
         taken *= -(-steps // each)
     assert taken <= 1024
     assert bool(found) == (prod(sizes) > 1024 * lanes)
+
+
+@pytest.mark.parametrize("channels, width", [(3, 1), (40_000, 3), (7, 5000), (5, 0)])
+def test_blocks_of_products_of_unknown_sizes(channels: int, width: int) -> None:
+    """The outer loop alone is cut, into blocks that take so many numbers, or a step of what is inside."""
+    c, k = symbolic.sym("c"), symbolic.sym("k")
+    found = blocks_of([0, 1], {0: c, 1: k}, {0: 1, 1: 1}, 512, product=True)
+    first, second = (symbolic.evaluate(level, {"c": channels, "k": width}) for level in found.pop(0))
+    assert not found and first >= 1 and second == 512 * first
+    assert first == 1 or first * width <= 512
+    assert set(blocks_of([0, 1], {0: c, 1: k}, {0: 1, 1: 1}, 512, product=False)) == {0, 1}
+
+
+def test_errors_of_a_convolution_whose_sizes_are_unknown() -> None:
+    rng = np.random.default_rng(5)
+    arrays = {"x": rng.random((1, 30_011, 4), np.float32) + 0.5, "w": rng.random((3, 30_011, 3), np.float32) + 0.5}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1 if d == 1 else f"{name}{d}" for d in a.shape])
+              for name, a in arrays.items()]
+    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"])], "g", inputs,
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    windows = np.lib.stride_tricks.sliding_window_view(arrays["x"][0].astype(np.float64), 3, axis=1)
+    exact = np.einsum("clk,ock->ol", windows, arrays["w"])[None]
+    found = xcc.compile(model, threads=1).run(arrays)["y"]
+    assert np.max(np.abs(found - exact) / exact) < BOUND

@@ -85,6 +85,16 @@ def test_cumulative(kind: str, flags: Any) -> None:
               rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_running_extremes_of_rows(kind: str, dtype: Any) -> None:
+    """Several rows at a time; behind a NaN all is NaN."""
+    x = floats(70, 12, dtype=dtype)
+    x[3, 5], x[7, 0], x[9, 11], x[20, 2], x[30, 4], x[40] = np.nan, -np.nan, np.nan, np.inf, -np.inf, -np.inf
+    for exclusive, reverse in FLAGS:
+        check(lambda v, e=exclusive, r=reverse: xt.cumulative(v, kind=kind, axis=1, exclusive=e, reverse=r), x)
+
+
 @pytest.mark.parametrize("descending", [False, True])
 def test_sort(descending: bool) -> None:
     x = np.array([[3, 1, np.nan, 2, 1], [5, 4, 3, 2, 1], [0, np.inf, -np.inf, np.nan, 0]], np.float32)
