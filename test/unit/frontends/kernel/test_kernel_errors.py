@@ -7,6 +7,7 @@ import math
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -235,8 +236,26 @@ def counter(x, y):
 
 def broken(x, y):
     for i in range(x.shape[0]):  # a loop whose length is known when the kernel runs cannot have break
-        if i == 3:
-            break
+        with nullcontext():
+            if i == 3:
+                break
+
+
+def left_in_with(x, y):
+    for i in range(4):
+        with nullcontext():
+            if x.gather(i) == 0:  # and cannot decide about break, continue or return in a with or try statement
+                break
+
+
+def found_in(x):
+    for i in range(x.shape[0]):
+        if x.gather(i) == 0:
+            return i
+
+
+def sometimes_returned(x, y):
+    y.store(0, found_in(x))  # what the function returns is not set here: it is a Tile in one branch and a NoneType
 
 
 def as_shape(x, y):
@@ -274,7 +293,8 @@ def changes_globals(x, y):
     X = x
 
 
-TRACED = (grows, one_branch, one_loop, function_of_numbers, branches, counter, broken, as_shape, in_list, escapes,
+TRACED = (grows, one_branch, one_loop, function_of_numbers, branches, counter, broken, left_in_with,
+          sometimes_returned, as_shape, in_list, escapes,
           no_step, longer, changes_globals)
 
 
