@@ -236,7 +236,7 @@ class _Machine:
                 self.watch.endless(where_of(op), self.program)
         return carried
 
-    def _state(self, carried: Sequence[Any]) -> list[bytes]:
+    def _state(self, carried: Sequence[object]) -> list[bytes]:
         """All that a turn of a loop may depend on: what it carries on, and memory."""
         return [np.asarray(v).tobytes() for v in (*carried, *(self.env[a] for a in self.block.arguments))]
 

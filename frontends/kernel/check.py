@@ -56,14 +56,15 @@ class _Memory:
     unit: int
     line: Any = None
     atomic: Any = None
-    last: Any = None        # which element of a tile was the last to be written there
+    last: NDArray[np.int32] = field(init=False)     # which element of a tile was the last to be written there
     writes: _Use = field(init=False)
     reads: _Use = field(init=False)
 
     def prepare(self) -> None:
         count = (self.end - self.begin) // self.unit + 1
         self.writes, self.reads = _Use(count), _Use(count)
-        self.line, self.last, self.atomic = (np.zeros(count, t) for t in (np.int32, np.int32, np.bool_))
+        self.line, self.atomic = np.zeros(count, np.int32), np.zeros(count, np.bool_)
+        self.last = np.zeros(count, np.int32)
 
     def twice(self, units: Units) -> Flags:
         """Of the elements whose first units these are, those that others of them overwrite."""

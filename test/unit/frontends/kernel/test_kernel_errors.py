@@ -377,7 +377,7 @@ def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(xcc.UserError, match=match):
             call()
     with pytest.raises(xcc.UserError, match="is no parameter of a kernel"):
-        xcc.kernel(lambda *x: None)
+        xcc.kernel(lambda **x: None)
     with pytest.raises(xcc.UserError, match="'x' in front of '/' is no parameter"):
         xcc.kernel(lambda x, /: None)
 
