@@ -21,6 +21,11 @@ class Undefined:
     def __init__(self, name: str, why: str = "") -> None:
         self._name, self._why = name, why
 
+    @property
+    def explained(self) -> bool:
+        """Whether it says why."""
+        return bool(self._why)
+
     def set_by_a_loop(self) -> Undefined:
         """The same behind a loop that sets it."""
         return self if self._why else Undefined(self._name, "a loop sets it, which may have no turns: set it ahead of "
@@ -102,7 +107,7 @@ def settle(values: Sequence[object], names: Sequence[str], dry: Callable[[Sequen
 
 def _turned(name: str, state: object, given: object, made: object) -> object:
     if isinstance(state, Undefined):
-        return state if isinstance(made, Undefined) else state.set_by_a_loop()
+        return state.set_by_a_loop() if not isinstance(made, Undefined) else state if state.explained else made
     if _same(given, made):
         return state
     if isinstance(made, Undefined):

@@ -224,6 +224,19 @@ def one_loop(x, y):
     y.store(0, t)  # 't' is not set here: a loop sets it, which may have no turns
 
 
+def set_ahead_of_a_break(x, y):
+    for i in range(x.shape[0]):
+        if x.gather(i) > 0:
+            t = x.gather(i)
+            break
+    y.store(0, t)  # 't' is not set here: only one branch sets it
+
+
+def no_range(x, y):
+    for i in x.shape[0]:  # an integer cannot be taken apart by Python: range() of it counts up to it
+        y.store(i, 1.0)
+
+
 def function_of_numbers(x, y):
     y.store(0, math.exp(x.tile(0, 4).max()))  # use .to(xcc.f32), and xcc.exp and others for math's
 
@@ -293,8 +306,8 @@ def changes_globals(x, y):
     X = x
 
 
-TRACED = (grows, one_branch, one_loop, function_of_numbers, branches, counter, broken, left_in_with,
-          sometimes_returned, as_shape, in_list, escapes,
+TRACED = (grows, one_branch, one_loop, set_ahead_of_a_break, no_range, function_of_numbers, branches, counter, broken,
+          left_in_with, sometimes_returned, as_shape, in_list, escapes,
           no_step, longer, changes_globals)
 
 
