@@ -224,6 +224,8 @@ class Target:
             (xcc.driver.shared_buffers); "" where they never may.
         fewer_registers: values of `vector_registers` that the strategy is told in further attempts at a kernel whose
             code spilled (`spills` of its report): tiles follow estimates, and the code generator has the last word.
+        planned_stage: the last stage whose passes ask for `vector_registers`: kernels that are the same behind it are
+            the same code; "" where none is.
         options: option of ``--target=T,option=value`` -> its values.
         title: what it is for, for people: "AMD GPUs".
         other_names: what else it is called, for hints: "cuda nvidia gpu".
@@ -249,6 +251,7 @@ class Target:
     kept_stage: str = ""
     shares_after: str = ""
     fewer_registers: tuple[int, ...] = ()
+    planned_stage: str = ""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     title: str = ""
     other_names: str = ""

@@ -25,6 +25,9 @@ __all__ = ["Watch", "bind", "evaluate"]
 Array = np.ndarray[Any, Any]
 
 
+LONG = 16       # turns of a loop, from which on it is looked at, now and then, whether one changes anything
+
+
 class Watch:
     """Sees an evaluation; a subclass defines what it wants to know. `where` is ``file:line:column`` of the op,
     `program` the instance's numbers, `buffer` the array that was given (or a view of it), `indices` an array a dim of
@@ -44,6 +47,10 @@ class Watch:
     def failed(self, where: str, program: tuple[int, ...], message: str) -> None:
         """An assertion does not hold."""
         raise UserError(f"{where}: program {list(program)}: assertion failed{f': {message}' if message else ''}")
+
+    def endless(self, where: str, program: tuple[int, ...]) -> None:
+        """A loop goes on forever: a turn changes nothing."""
+        raise UserError(f"{where}: program {list(program)}: this loop never ends")
 
     def printed(self, where: str, program: tuple[int, ...], text: str) -> None:
         """A print."""
@@ -219,9 +226,19 @@ class _Machine:
     def while_loop(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         before, after = (r.blocks[0] for r in op.regions)
         go, *carried = self.call(before, values)
+        turns = 0
         while go:
+            turns += 1
+            asked = turns >= LONG and turns & (turns - 1) == 0
+            was = self._state(carried) if asked else []
             go, *carried = self.call(before, self.call(after, carried))
+            if go and asked and self._state(carried) == was:
+                self.watch.endless(where_of(op), self.program)
         return carried
+
+    def _state(self, carried: Sequence[object]) -> list[bytes]:
+        """All that a turn of a loop may depend on: what it carries on, and memory."""
+        return [np.asarray(v).tobytes() for v in (*carried, *(self.env[a] for a in self.block.arguments))]
 
     def branch(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         region = op.regions[0 if values[0] else 1]

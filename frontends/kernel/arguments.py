@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from xcc.diagnostics import UserError
 from xcc.frontends.kernel.types import dtype_of
 from xcc.runtime.dlpack import CPU, ON_HOST, import_dlpack, to_numpy
 
-__all__ = ["Array", "Parameter", "bind", "constexpr", "described", "host_array", "is_array", "parameters_of"]
+__all__ = ["Array", "Parameter", "bind", "called", "constexpr", "described", "host_array", "is_array", "parameters_of",
+           "rest_of"]
 
 
 class constexpr:
@@ -30,15 +32,42 @@ class Parameter:
     default: Any = inspect.Parameter.empty
 
 
-def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """The parameters; UserError for kinds that a kernel cannot have."""
+def parameters_of(function: Callable[..., Any], many: int = 0) -> tuple[Parameter, ...]:
+    """The parameters, of ``*xs`` `many`: xs_0, xs_1, ...; UserError for kinds that a kernel cannot have."""
     found = []
     for p in inspect.signature(function).parameters.values():
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
-            what = f"'{p.name}' in front of '/'" if p.kind == p.POSITIONAL_ONLY else f"*{p.name}"
+        if p.kind in (p.VAR_KEYWORD, p.POSITIONAL_ONLY):
+            what = f"'{p.name}' in front of '/'" if p.kind == p.POSITIONAL_ONLY else f"**{p.name}"
             raise UserError(f"kernel '{function.__name__}': {what} is no parameter of a kernel: name each argument")
-        found.append(Parameter(p.name, _is_constexpr(p.annotation), p.default))
+        names = _names(p.name, many) if p.kind == p.VAR_POSITIONAL else [p.name]
+        found += [Parameter(n, _is_constexpr(p.annotation), p.default) for n in names]
+    twice = [p.name for i, p in enumerate(found) if p.name in [q.name for q in found[:i]]]
+    if twice:
+        rest = twice[0].rpartition("_")[0]
+        raise UserError(f"kernel '{function.__name__}': '{twice[0]}' is what an argument of *{rest} is called: give "
+                        "the parameter another name")
     return tuple(found)
+
+
+def rest_of(function: Callable[..., object]) -> tuple[str, int] | None:
+    """Of ``f(a, b, *xs)`` what xs is called, and how many are in front of it; None where there is no such parameter."""
+    kinds = [(p.name, p.kind) for p in inspect.signature(function).parameters.values()]
+    return next(((n, i) for i, (n, kind) in enumerate(kinds) if kind == inspect.Parameter.VAR_POSITIONAL), None)
+
+
+def called(function: Callable[..., object], own: Callable[..., object], values: Mapping[str, object]) -> object:
+    """What `own`, a form of `function`, gives for the values of its parameters by name."""
+    rest = rest_of(function)
+    if rest is None:
+        return own(**values)
+    ahead = list(inspect.signature(function).parameters)[:rest[1]]
+    many = next(n for n in itertools.count() if _names(rest[0], n + 1)[-1] not in values)
+    first = [*ahead, *_names(rest[0], many)]
+    return own(*(values[n] for n in first), **{n: v for n, v in values.items() if n not in first})
+
+
+def _names(rest: str, many: int) -> list[str]:
+    return [f"{rest}_{i}" for i in range(many)]
 
 
 def _is_constexpr(annotation: Any) -> bool:

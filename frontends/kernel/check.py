@@ -56,6 +56,7 @@ class _Memory:
     unit: int
     line: Any = None
     atomic: Any = None
+    last: NDArray[np.int32] = field(init=False)     # which element of a tile was the last to be written there
     writes: _Use = field(init=False)
     reads: _Use = field(init=False)
 
@@ -63,6 +64,13 @@ class _Memory:
         count = (self.end - self.begin) // self.unit + 1
         self.writes, self.reads = _Use(count), _Use(count)
         self.line, self.atomic = np.zeros(count, np.int32), np.zeros(count, np.bool_)
+        self.last = np.zeros(count, np.int32)
+
+    def twice(self, units: Units) -> Flags:
+        """Of the elements whose first units these are, those that others of them overwrite."""
+        order = np.arange(len(units), dtype=np.int32)
+        self.last[units] = order
+        return np.asarray(self.last[units] != order)
 
 
 class _Watch(tile.Watch):
@@ -104,6 +112,10 @@ class _Watch(tile.Watch):
         there = np.broadcast_to(active & inside_of(buffer, indices), np.shape(indices[0]))
         at = [np.asarray(i)[there] for i in indices]
         memory, units = self._units(buffer, at)
+        twice = np.zeros(0) if atomic else memory.twice(units[::max(1, buffer.itemsize // memory.unit)])
+        if twice.any():
+            raise error(f"{self._instance()} writes {_first(at, twice)} of '{self._name(buffer)}' twice in this line: "
+                        "which is last is any; give each its own place, or use an atomic", place_at(where))
         met = self._met(memory.writes, units) & ~(bool(atomic) & memory.atomic[units])
         if met.any():
             self._meet("writes", where, buffer, memory, units[met][0])
@@ -142,6 +154,10 @@ class _Watch(tile.Watch):
     def _order(self, use: _Use, unit: int) -> str:
         locked = self._locks.held or use.locks[unit]
         return "the order of instances is any" + ", and they hold no lock in common" * bool(locked)
+
+    def endless(self, where: str, program: tuple[int, ...]) -> None:
+        raise error(f"{self._instance()} goes round this loop forever, since nothing that it reads changes: it may "
+                    "wait for instances before it only, and for a lock that each gives back", place_at(where))
 
     def failed(self, where: str, program: tuple[int, ...], message: str) -> None:
         raise error(f"the assertion does not hold in {self._instance()}{message and ': '}{message}", place_at(where))

@@ -12,15 +12,15 @@ from typing import TypeGuard, cast
 
 from xcc.frontends.kernel.callees import DeviceRange, callee
 from xcc.frontends.kernel.dry import DryMachine
-from xcc.frontends.kernel.joining import Undefined, entered, fitted, joined, settle
+from xcc.frontends.kernel.joining import Undefined, Unreturned, entered, fitted, joined, settle
 from xcc.frontends.kernel.machine import BuildingMachine, machine, running_on
 from xcc.frontends.kernel.place import error
-from xcc.frontends.kernel.tile import Tile, as_tile, binary
+from xcc.frontends.kernel.tile import Tile, as_tile, binary, stretch
 from xcc.frontends.kernel.trees import Variables, fresh, leaves, paths, put_back, rebuilt, structure
 from xcc.frontends.kernel.types import NUMBER_INT, TileType
 
-__all__ = ["Undefined", "and_", "assert_", "callee", "choose", "for_", "if_", "not_", "or_", "plain", "plain_loop",
-           "while_"]
+__all__ = ["Undefined", "Unreturned", "and_", "assert_", "callee", "choose", "for_", "if_", "not_", "or_", "plain",
+           "plain_loop", "while_"]
 
 Body = Callable[..., tuple[object, ...]]
 
@@ -54,20 +54,22 @@ def if_(test: object, then: Body, orelse: Body, values: Sequence[object], names:
     condition = _condition(test)
     with running_on(DryMachine()):
         one, other = fresh(values), fresh(values)
-        sides = tuple(then(*one)), tuple(orelse(*other))
+        made = tuple(then(*one)), tuple(orelse(*other))
+        sides = _returned(made[0], made[1]), _returned(made[1], made[0])
     kinds = [a if a == b else None for a, b in (map(structure, pair) for pair in zip(*sides, strict=True))]
     results = [joined(p, a, b) for n, s, x, y in zip(names, kinds, *sides, strict=True)
                for p, a, b in zip(paths(n, s), leaves(x, s), leaves(y, s), strict=True)]
     carried = _carried(results)
 
-    def side(branch: Body) -> Callable[[], list[Tile]]:
+    def side(branch: Body, beside: Sequence[object]) -> Callable[[], list[Tile]]:
         def run() -> list[Tile]:
-            made = [leaf for v, s in zip(branch(*fresh(values)), kinds, strict=True) for leaf in leaves(v, s)]
+            own = _returned(branch(*fresh(values)), beside)
+            made = [leaf for v, s in zip(own, kinds, strict=True) for leaf in leaves(v, s)]
             return [fitted(made[i], t) for i, t in carried.items()]
 
         return run
 
-    data = _builder().branch(condition, list(carried.values()), side(then), side(orelse))
+    data = _builder().branch(condition, list(carried.values()), side(then, sides[1]), side(orelse, sides[0]))
     return [put_back(old, new) if a is x and b is y else new for old, new, a, b, x, y in zip(
         values, rebuilt(kinds, entered(results, carried, data)), one, other, *sides, strict=True)]
 
@@ -77,17 +79,34 @@ def _carried(values: Sequence[object]) -> dict[int, TileType]:
     return {i: v for i, v in enumerate(values) if isinstance(v, TileType)}
 
 
+def _returned(values: Sequence[object], beside: Sequence[object]) -> tuple[object, ...]:
+    """`values`, where what is not returned is something like what `beside` returns."""
+    return tuple(_blank(b) if isinstance(v, Unreturned) else v for v, b in zip(values, beside, strict=True))
+
+
+def _blank(value: object) -> object:
+    """Zeros in the place of tiles."""
+    def leaf(x: object) -> object:
+        return stretch(Tile(x.type.shaped(()), None, 0), x.shape) if isinstance(x, Tile) else x
+
+    kind = structure(value)
+    return rebuilt([kind], [leaf(x) for x in leaves(value, kind)])[0]
+
+
 def for_(iterable: Iterable[object], body: Body, values: Sequence[object], names: Sequence[str], targets: int,
-         ) -> Sequence[object]:
-    """``for``: the first `targets` of `names` are what it counts with."""
+         flag: str) -> Sequence[object]:
+    """``for``: the first `targets` of `names` are what it counts with; `flag` says that a turn was the last one."""
     if isinstance(iterable, Tile):
         iter(iterable)
     if not isinstance(iterable, DeviceRange):
-        for item in iterable:
-            values = body(item, *values)
-        return values
+        return _each(iterable, body, values, names, flag)
     unset = (Undefined(n, "a loop's counter is not known behind the loop") for n in names[:targets])
-    held = Variables([*unset, *values[targets:]], names)
+    values = [*unset, *values[targets:]]
+
+    def first(*own: object) -> tuple[object, ...]:
+        return body(iterable.element(Tile(NUMBER_INT, None)), *own)
+
+    held = Variables(_returned_by(first, values), names)
 
     def turn(counter: object, given: Sequence[object]) -> Sequence[object]:
         return held.turn(lambda *own: body(iterable.element(Tile(NUMBER_INT, counter)), *own), given)
@@ -104,30 +123,82 @@ def for_(iterable: Iterable[object], body: Body, values: Sequence[object], names
         return [fitted(made[i], t) for i, t in carried.items()]
 
     entries = [fitted(held.values[i], t) for i, t in carried.items()]
-    return held.behind(entered(state, carried, _builder().loop(*iterable.bounds(), entries, run)))
+    left = held.names.index(flag) if flag else -1
+    if left not in carried:
+        return held.behind(entered(state, carried, _builder().loop(*iterable.bounds(), entries, run)))
+    return held.behind(entered(state, carried, _until(iterable, list(carried).index(left), entries, run)))
 
 
-def while_(test: Callable[..., object], body: Body, values: Sequence[object], names: Sequence[str]) -> Sequence[object]:
-    """``while``."""
-    with running_on(DryMachine()) if not machine().concrete else running_on(machine()):
-        first = test(*values)
-    if not _of_run(first):
-        while test(*values):
-            values = body(*values)
+def _until(iterable: DeviceRange, left: int, entries: Sequence[Tile],
+           run: Callable[[object, Sequence[object]], list[Tile]]) -> Sequence[object]:
+    """A loop over a range whose turn is the last one if number `left` of its results holds."""
+    begin, end, step = iterable.bounds()
+
+    def ask(data: Sequence[object]) -> Tile:
+        return binary("and", binary("lt", Tile(NUMBER_INT, data[0]), end), ~Tile(entries[left].type, data[1 + left]))
+
+    def turn(data: Sequence[object]) -> list[Tile]:
+        return [fitted(binary("add", Tile(NUMBER_INT, data[0]), step), NUMBER_INT), *run(data[0], data[1:])]
+
+    return _builder().repeat([fitted(begin, NUMBER_INT), *entries], ask, turn)[1:]
+
+
+def _each(items: Iterable[object], body: Body, values: Sequence[object], names: Sequence[str], flag: str,
+          ) -> Sequence[object]:
+    """A turn for each of the items; where the run knows whether one was the last, the others are a branch."""
+    rest = iter(items)
+    for item in rest:
+        values = body(item, *values)
+        left = values[names.index(flag)] if flag else False
+        if _of_run(left):
+            def others(*own: object, items: Sequence[object] = tuple(rest)) -> tuple[object, ...]:
+                return tuple(_each(items, body, own, names, flag))
+
+            return if_(left, lambda *own: own, others, values, names)
+        if left:
+            break
+    return values
+
+
+def _returned_by(body: Body, values: Sequence[object]) -> Sequence[object]:
+    """The variables of a loop, where what is not returned is something like what a turn of it returns."""
+    if not any(isinstance(v, Unreturned) for v in values):
         return values
+    with running_on(DryMachine()):
+        made = body(*fresh(values))
+    return _returned(values, made)
 
-    held = Variables(values, names)
+
+def while_(test: Callable[..., object], body: Body, values: Sequence[object], names: Sequence[str], flag: str,
+           ) -> Sequence[object]:
+    """``while``; `flag` says that a turn was the last one."""
+    def left(values: Sequence[object]) -> object:
+        return values[names.index(flag)] if flag else False
+
+    while not _of_run(more := _dry(test, values)) and not _is_decided_by_run(more, test, body, values, left):
+        if not more:
+            return values
+        values = body(*values)
+        if left(values):
+            return values
+    held = Variables(_returned_by(body, values), names)
+
+    def asked(given: Sequence[object]) -> Tile:
+        whole = held.whole(given)
+        if not _of_run(left(whole)):
+            return _condition(test(*whole))
+        return _condition(choose(left(whole), lambda: False, lambda: test(*whole)))
 
     def dry(given: Sequence[object]) -> Sequence[object]:
         with running_on(DryMachine()):
-            _condition(test(*held.whole(given)))
+            asked(given)
             return held.turn(body, given)
 
     state = settle(held.values, held.names, dry)
     carried = _carried(state)
 
     def ask(data: Sequence[object]) -> Tile:
-        return _condition(test(*held.whole(entered(state, carried, data))))
+        return asked(entered(state, carried, data))
 
     def run(data: Sequence[object]) -> list[Tile]:
         made = held.turn(body, entered(state, carried, data))
@@ -135,6 +206,22 @@ def while_(test: Callable[..., object], body: Body, values: Sequence[object], na
 
     entries = [fitted(held.values[i], t) for i, t in carried.items()]
     return held.behind(entered(state, carried, _builder().repeat(entries, ask, run)))
+
+
+def _dry(function: Callable[..., object], values: Sequence[object]) -> object:
+    """What a function gives, for its type."""
+    with running_on(machine() if machine().concrete else DryMachine()):
+        return function(*values)
+
+
+def _is_decided_by_run(more: object, test: Callable[..., object], body: Body, values: Sequence[object],
+                       left: Callable[[Sequence[object]], object]) -> bool:
+    """Whether the run knows if there is a turn behind the one that there is, if there is `more`."""
+    if not more or machine().concrete:
+        return False
+    with running_on(DryMachine()):
+        behind = body(*fresh(values))
+        return _of_run(left(behind)) or (not left(behind) and _of_run(test(*behind)))
 
 
 def assert_(test: object, message: Callable[[], object] = lambda: "") -> None:
@@ -185,18 +272,18 @@ def choose(test: object, then: Callable[[], object], orelse: Callable[[], object
 
 
 def plain(test: object) -> object:
-    """The condition of a branch that leaves a loop, or of a loop that is left."""
+    """The condition of a branch, or of a loop, that is left from within a ``with`` or ``try``."""
     if _of_run(test):
-        raise error("this is known when the kernel runs, and cannot decide about break or a return in a "
-                    "loop: put it into the condition of a while loop")
+        raise error("this is known when the kernel runs, and cannot decide about break, continue or return in a with "
+                    "or try statement: put them outside of it")
     return test
 
 
 def plain_loop(iterable: object) -> object:
-    """What a loop goes through that is left before its end, or has an else."""
+    """What a loop goes through that is left from within a ``with`` or ``try``."""
     if isinstance(iterable, DeviceRange) and not iterable.known:
-        raise error("a loop whose length is known when the kernel runs cannot have break, return or else: "
-                    "use a while loop")
+        raise error("a loop whose length is known when the kernel runs cannot have break, continue or return in a with "
+                    "or try statement: put them outside of it")
     return iterable
 
 

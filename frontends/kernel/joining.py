@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
+from xcc.frontends.kernel.early_return import RESULT
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error
 from xcc.frontends.kernel.tile import Tile, as_tile, is_number
 from xcc.frontends.kernel.types import TileType, number_type, promote
 
-__all__ = ["Undefined", "entered", "fitted", "joined", "kind_of", "settle"]
+__all__ = ["Undefined", "Unreturned", "entered", "fitted", "joined", "kind_of", "settle"]
 
 
 class Undefined:
@@ -20,6 +21,11 @@ class Undefined:
     def __init__(self, name: str, why: str = "") -> None:
         self._name, self._why = name, why
 
+    @property
+    def explained(self) -> bool:
+        """Whether it says why."""
+        return bool(self._why)
+
     def set_by_a_loop(self) -> Undefined:
         """The same behind a loop that sets it."""
         return self if self._why else Undefined(self._name, "a loop sets it, which may have no turns: set it ahead of "
@@ -27,7 +33,8 @@ class Undefined:
 
     def no_value(self) -> NoReturn:
         """Raises the error."""
-        raise error(f"'{self._name}' is not set here{': ' if self._why else ''}{self._why}")
+        what = "what the function returns" if self._name.startswith(RESULT) else f"'{self._name}'"
+        raise error(f"{what} is not set here{': ' if self._why else ''}{self._why}")
 
     def _use(self, *_others: object) -> NoReturn:
         self.no_value()
@@ -38,6 +45,10 @@ class Undefined:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _use
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = _use
     __and__ = __or__ = __getitem__ = __call__ = __iter__ = __bool__ = __index__ = _use
+
+
+class Unreturned(Undefined):
+    """What a function gives back that has not returned yet. Nobody looks at it, so that any value may stand for it."""
 
 
 def kind_of(value: object) -> TileType | None:
@@ -96,7 +107,7 @@ def settle(values: Sequence[object], names: Sequence[str], dry: Callable[[Sequen
 
 def _turned(name: str, state: object, given: object, made: object) -> object:
     if isinstance(state, Undefined):
-        return state if isinstance(made, Undefined) else state.set_by_a_loop()
+        return state.set_by_a_loop() if not isinstance(made, Undefined) else state if state.explained else made
     if _same(given, made):
         return state
     if isinstance(made, Undefined):

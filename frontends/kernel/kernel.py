@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import UserError, listed
-from xcc.frontends.kernel.arguments import bind, described, host_array, is_array, parameters_of
+from xcc.frontends.kernel.arguments import bind, called, described, host_array, is_array, parameters_of, rest_of
 from xcc.frontends.kernel.eager import NumpyMachine
 from xcc.frontends.kernel.launching import REMEMBERED, Launch, found_as, known_as
 from xcc.frontends.kernel.machine import no_result, running, running_on
@@ -45,14 +45,20 @@ class Kernel:
     """A function with ``@xcc.kernel``; ``k[grid](arguments)`` runs it."""
 
     def __init__(self, function: Callable[..., Any], types: Mapping[str, str], grid: Grid | None,
-                 config: Mapping[str, int]) -> None:
+                 config: Mapping[str, int], many: int | None = None) -> None:
+        """`many`: how many arguments ``*xs`` has; None: as many as `types` names, without types each launch says it."""
         functools.update_wrapper(self, function)
         self.function, self.types, self.grid, self.config = function, types, grid, config
         for name in config:
             if name not in CONFIG:
                 raise UserError(f"kernel '{function.__name__}': there is no '{name}' to choose: give {listed(CONFIG)}")
         self.name = function.__name__
-        self.parameters = parameters_of(function)
+        rest = rest_of(function)
+        if rest is not None and many is None and types:
+            many = next(n for n in itertools.count() if f"{rest[0]}_{n}" not in types)
+        self._ahead = rest[1] if rest is not None and many is None else None     # of `*xs`, which launches decide about
+        self._variants: dict[int, Kernel] = {}      # by how many `*xs` are
+        self.parameters = parameters_of(function, many or 0)
         self._constant = [p.constant for p in self.parameters]
         self._forms: dict[Any, Specialisation] = {}
         self._launches: dict[Any, Launch] = {}
@@ -60,7 +66,10 @@ class Kernel:
         self._named: dict[Any, list[str]] = {}      # by what is given how: the parameters that have names, in order
 
     def __repr__(self) -> str:
-        return f"<kernel {self.name}({', '.join(p.name for p in self.parameters)})>"
+        names = [p.name for p in self.parameters]
+        if self._ahead is not None:
+            names.insert(self._ahead, "*...")
+        return f"<kernel {self.name}({', '.join(names)})>"
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         """What launches the kernel on a grid: one to three numbers, or a function of the arguments by name."""
@@ -75,6 +84,8 @@ class Kernel:
         return self._launch(self.grid, *arguments, **named)
 
     def _launch(self, grid: object, /, *arguments: object, **named: object) -> None:
+        if self._ahead is not None:
+            return self._variant(len(arguments) - self._ahead)._launch(grid, *arguments, **named)
         values = self._bound(arguments, named)
         mode = _VARIABLES.get(_MODE)
         try:
@@ -84,6 +95,13 @@ class Kernel:
                 self._launch_other(grid, values)
         except UserError as e:
             raise with_source(e).with_traceback(None) from None
+
+    def _variant(self, many: int) -> Kernel:
+        """The kernel of `many` arguments in the place of ``*xs``."""
+        many = max(0, many)
+        if many not in self._variants:
+            self._variants[many] = Kernel(self.function, self.types, self.grid, self.config, many)
+        return self._variants[many]
 
     def _launch_other(self, grid: object, values: Sequence[object]) -> None:
         """A launch that is not like the one before."""
@@ -133,7 +151,7 @@ class Kernel:
     @property
     def specialisations(self) -> list[Specialisation]:
         """The forms in which the kernel was compiled, each with the reason for it."""
-        return list(self._forms.values())
+        return [*self._forms.values(), *(form for k in self._variants.values() for form in k.specialisations)]
 
     def stages(self, target: str = "cpu", chip: str = "") -> Stages:
         """The IR after each stage, for a target, of the form that was launched last, else of the declared one."""
@@ -201,7 +219,7 @@ class Kernel:
         given = {p.name: self._eager(p.name, p.constant, v) for p, v in zip(self.parameters, values, strict=True)}
         for place in itertools.product(*(range(n) for n in reversed(grid))):
             with running_on(NumpyMachine(place[::-1], grid)):
-                no_result(self.function, self.function(**given))
+                no_result(self.function, called(self.function, self.function, given))
 
     @staticmethod
     def _eager(name: str, constant: bool, value: Any) -> Any:

@@ -49,7 +49,8 @@ class PythonObject:
         raise error(f"round of {self.type}: use xcc.floor(x + 0.5), which rounds halves up")
 
     def __iter__(self) -> Any:
-        raise error(f"{self.type} cannot be taken apart by Python: use operations on the whole tile")
+        instead = "use operations on the whole tile" if self.type.shape else "range() of it counts up to it"
+        raise error(f"{self.type} cannot be taken apart by Python: {instead}")
 
     def __getattr__(self, name: str) -> Any:
         raise no_attribute(self.type, name, "tiles have .max, .min, .sum, .prod, .any, .all, .to, .bitcast, .reshape, "

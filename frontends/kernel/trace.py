@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from xcc import tile
+from xcc.frontends.kernel.arguments import called
 from xcc.frontends.kernel.callees import traced
 from xcc.frontends.kernel.machine import no_result, running_on
 from xcc.frontends.kernel.place import error, here
@@ -46,7 +47,7 @@ def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any], par
         with running_on(TraceMachine()):
             for p in numbers:
                 values[p] = _number(values[p].tile(0, 1).reshape(()).data)
-            no_result(function, traced(function)(**{**given, **values}))
+            no_result(function, called(function, traced(function), {**given, **values}))
 
     return tile.build(name, parameters, body, grid, config, small)
 

@@ -8,8 +8,9 @@
                                         k, acc = for_(callee(range)(0, n, 8), body, (k, acc), ("k", "acc"), 1)
 
 Likewise ``while``, ``if``, ``assert``, ``and``, ``or``, ``not``, ``a if c else b`` and chained comparisons. What the
-calls do is in :mod:`xcc.frontends.kernel.control`. Loops and branches with ``break`` or a ``return`` within stay
-Python's own, ``continue`` is a branch. Lines and columns stay those of the source.
+calls do is in :mod:`xcc.frontends.kernel.control`. ``continue``, ``break`` and ``return`` become branches and flags
+(:mod:`xcc.frontends.kernel.early_return`); loops and branches with one of them in a ``with`` or ``try`` stay Python's
+own. Lines and columns stay those of the source.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
 from xcc.diagnostics import UserError
-from xcc.frontends.kernel.early_return import settled, stepped
+from xcc.frontends.kernel.early_return import RESULT, breaks, flagged, settled, stepped
 from xcc.frontends.kernel.names import assigned_names, leaves
 
 __all__ = ["transformed"]
@@ -130,7 +131,8 @@ class _Transformer(ast.NodeTransformer):
         outer, self._own = self._own, {*own, *names}
         body = self._block(node.body)
         self._own = outer
-        unset = [_placed(ast.parse(f"{n} = {RUNTIME}.Undefined({n!r})").body[0], node) for n in names]
+        kinds = {RESULT: "Unreturned"}
+        unset = [_placed(ast.parse(f"{n} = {RUNTIME}.{kinds.get(n, 'Undefined')}({n!r})").body[0], node) for n in names]
         node.body = [*unset, *body]
         return node
 
@@ -161,8 +163,8 @@ class _Transformer(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         iterable = self.visit(node.iter)
-        node.body = stepped(node.body)
-        if leaves(node.body) or node.orelse:
+        flag = self._without_jumps(node)
+        if leaves(node.body):
             node.iter = _call("plain_loop", [iterable], node.iter)
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
@@ -173,12 +175,12 @@ class _Transformer(ast.NodeTransformer):
         function = _function(body, names, [take, *self._block(node.body)], node.iter)
         assert isinstance(function, ast.FunctionDef)
         function.args.args.insert(0, _placed(ast.arg(item), node.iter))
-        return [function, self._assigned(names, "for_", node.iter, [iterable, _load(body)],
-                                         [ast.Constant(len(targets))])]
+        return self._left(node, flag, [function, self._assigned(names, "for_", node.iter, [iterable, _load(body)],
+                                                                [ast.Constant(len(targets)), ast.Constant(flag)])])
 
     def visit_While(self, node: ast.While) -> Any:
-        node.body = stepped(node.body)
-        if leaves(node.body) or node.orelse:
+        flag = self._without_jumps(node)
+        if leaves(node.body):
             node.test = _call("plain", [self.visit(node.test)], node.test)
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
@@ -187,8 +189,24 @@ class _Transformer(ast.NodeTransformer):
         asks = _function(test, names, [], node.test)
         assert isinstance(asks, ast.FunctionDef)
         asks.body = [ast.copy_location(ast.Return(self.visit(node.test)), node.test)]
-        return [asks, _function(body, names, self._block(node.body), node.test),
-                self._assigned(names, "while_", node.test, [_load(test), _load(body)])]
+        function = _function(body, names, self._block(node.body), node.test)
+        return self._left(node, flag, [asks, function, self._assigned(
+            names, "while_", node.test, [_load(test), _load(body)], [ast.Constant(flag)])])
+
+    def _without_jumps(self, node: ast.For | ast.While) -> str:
+        """Makes branches of what goes on with the loop or ends it; the name of the flag that says that it is ended,
+        empty where nothing ends it."""
+        flag = self._name("left") if breaks(node.body) else ""
+        node.body = stepped(node.body, flag)
+        return flag
+
+    def _left(self, node: ast.For | ast.While, flag: str, loop: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements of a loop, with its flag and its else."""
+        if not flag:
+            return [*loop, *self._block(node.orelse)]
+        orelse = _placed(ast.If(_load(flag), [ast.Pass()], []), node)
+        orelse.orelse = node.orelse
+        return [flagged(flag, False, node), *loop, *(self._block([orelse]) if node.orelse else [])]
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         arguments = [self.visit(node.test), *([_lambda(self.visit(node.msg))] if node.msg else [])]

@@ -13,7 +13,7 @@ TARGET = Target(
     pipeline=deferred("amdgcn", "pipeline", "pipeline"), tile_stages=deferred("amdgcn", "pipeline", "tile_stages"),
     emit_kernel=deferred("amdgcn", "emit", "emit_kernel"),
     formats=("asm", "hsaco"), code_file=deferred("amdgcn", "emit", "code_file"), fewer_registers=(224, 192, 160, 112),
-    kept_stage="gpu", shares_after="",      # pointers of kernels are llvm.noalias
+    planned_stage="plan", kept_stage="gpu", shares_after="",        # pointers of kernels are llvm.noalias
     legal={"plan": PLANNED, "gpu": (*THREADS, "amdgpu.*", "rocdl.*"),
            "rocdl": ("builtin.module", "gpu.module", "llvm.*", "rocdl.*")},
     title="AMD GPUs", other_names="amd amdgpu device gcn gpu hip hsaco rocm",

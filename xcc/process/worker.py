@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["KernelJob", "KernelResult", "compile_kernel", "read_frame", "write_frame"]
 
 
-Codes = dict[str, KernelBinary]
 MOST_SMALLER = 16
 """How often tiles are made smaller at most: from 256 x 256 in 3 stages to a few lanes."""
 
@@ -57,6 +56,14 @@ class KernelResult:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass
+class _Made:
+    """What earlier attempts at a kernel came to: IR where all is decided, and code by the IR of the last stage."""
+
+    plans: set[str] = field(default_factory=set)
+    codes: dict[str, KernelBinary] = field(default_factory=dict)
+
+
 def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> KernelResult:
     """Compiles in this process: the stages of `job.pipeline`, then the target's code generator.
 
@@ -64,29 +71,34 @@ def compile_kernel(job: KernelJob, at: Any = lambda _stage, _pass: None) -> Kern
     """
     from xcc.targets.base import get_target
 
-    codes: Codes = {}
-    result = _fitting(job, at, codes)
+    made = _Made()
+    result = _fitting(job, at, made)
+    assert result is not None
     for registers in get_target(job.options.target).fewer_registers if job.emit else ():
         if not _spills(result):
             break
-        other = _fitting(replace(job, chip=replace(job.chip, vector_registers=registers)), at, codes)
+        other = _fitting(replace(job, chip=replace(job.chip, vector_registers=registers)), at, made)
+        if other is None:
+            continue
         if _spills(other) < _spills(result):
             result, other = other, result
         result.seconds = {key: s + other.seconds.get(key, 0.0) for key, s in result.seconds.items()}
     return result
 
 
-def _fitting(job: KernelJob, at: Any, codes: Codes) -> KernelResult:
-    """The kernel with tiles as small as its shared memory needs them, where the strategy chooses them."""
+def _fitting(job: KernelJob, at: Any, made: _Made) -> KernelResult | None:
+    """The kernel with tiles as small as its shared memory needs them, where the strategy chooses them; None where it
+    is that of an earlier attempt."""
     try:
-        return _attempt(job, at, codes)
+        return _attempt(job, at, made)
     except NoRoom as e:
         if job.pipeline is None:
             raise UserError(f"{e.message}: take smaller tiles") from None
         for steps in range(1, MOST_SMALLER + 1):
             with contextlib.suppress(NoRoom):
-                result = _attempt(job, at, codes, steps)
-                result.notes.append(f"kernel '{job.name}': {e.message}: tiles made smaller ({steps})")
+                result = _attempt(job, at, made, steps)
+                if result is not None:
+                    result.notes.append(f"kernel '{job.name}': {e.message}: tiles made smaller ({steps})")
                 return result
         raise
 
@@ -95,9 +107,9 @@ def _spills(result: KernelResult) -> int:
     return int(dict(result.binary.report).get("spills", 0)) if result.binary is not None else 0
 
 
-def _attempt(job: KernelJob, at: Any, codes: Codes, smaller: int = 0) -> KernelResult:
-    """The kernel compiled once, its tiles made smaller so many times than the strategy's; `codes` has the code of
-    earlier attempts, which is that of this one where its last stage is the same."""
+def _attempt(job: KernelJob, at: Any, made: _Made, smaller: int = 0) -> KernelResult | None:
+    """The kernel compiled once, its tiles made smaller so many times than the strategy's; None where what is decided
+    about it is what was decided in an earlier attempt. `made` has those."""
     from xcc.context import parse_module, shared_context
     from xcc.driver.plugins import load_plugin
     from xcc.driver.shared_buffers import shared_buffers, wanted_pairs
@@ -116,10 +128,14 @@ def _attempt(job: KernelJob, at: Any, codes: Codes, smaller: int = 0) -> KernelR
     ctx = PassContext(chip=job.chip, options=job.options, verbose=result.notes.append)
     context = shared_context()
     module = parse_module(job.text, context, f"kernel '{job.name}'")
-    wanted = wanted_pairs(module)
+    wanted, planned = wanted_pairs(module), ""
     plan = tile_pipeline(job.options) if job.pipeline is None else Pipeline.parse(job.pipeline)
     for stage in _with_tiles(plan, smaller):
         run_stage(stage, module, ctx, clock, job.options.verify)
+        if stage.name and stage.name == target.planned_stage:
+            planned = str(module)
+            if planned in made.plans:
+                return None
         if wanted is not None and stage.name == target.shares_after:
             result.shares = shared_buffers(module, wanted)
         if stage.name in job.keep:
@@ -128,10 +144,13 @@ def _attempt(job: KernelJob, at: Any, codes: Codes, smaller: int = 0) -> KernelR
             ir_text = str(module)
     if job.emit:
         text = str(module)
-        if text not in codes:
+        if text not in made.codes:
             with context:
-                codes[text] = clock.timed("emit", "emit", lambda: target.emit_kernel(module, job.chip, job.options))
-        result.binary = replace(codes[text], name=job.name, ir=ir_text, shares=result.shares)
+                made.codes[text] = clock.timed("emit", "emit",
+                                               lambda: target.emit_kernel(module, job.chip, job.options))
+        if planned:
+            made.plans.add(planned)
+        result.binary = replace(made.codes[text], name=job.name, ir=ir_text, shares=result.shares)
     result.seconds = clock.seconds
     return result
 

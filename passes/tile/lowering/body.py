@@ -83,18 +83,11 @@ class Body:
             raise UserError(f"{_where(source)}: '{source.name}' is of evaluations (XCC_KERNEL=eager or check) or of "
                             "lowered code: no target has a rule for it")
         if kind_of(source):
-            self.order.access(source, self._place(source))
+            self.order.access(source)
         made = handler(self, source, a, *grouped(cls, source.operands))
         if made is None:
             return
         self.values.update(zip(source.results, made if isinstance(made, list) else [made], strict=True))
-
-    def _place(self, source: Operation) -> tuple[str, Value, tuple[Value, ...]]:
-        """The elements that an op on memory touches: ops of one place touch the same."""
-        tile = source.operands[0] if kind_of(source) == "write" else source.results[0]
-        first = 2 if source.name in ("tile.load", "tile.store") else 3      # of the offsets or positions
-        buffer = source.operands[1 if kind_of(source) != "read" else 0]
-        return str(ir.VectorType(tile.type).shape), buffer, tuple(list(source.operands)[first:])
 
 
 def _where(source: Operation) -> str:

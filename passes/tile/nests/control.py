@@ -171,12 +171,25 @@ def _if(r: Retiler, source: Operation) -> None:
     _leave(r, source.results, places, list(branch.results))
 
 
+def _passed_on(source: Operation) -> dict[int, int]:
+    """By the number of a result of a scf.while, that of the operand which the condition passes on for it."""
+    before = source.regions[0].blocks[0]
+    arguments, passed = list(before.arguments), list(_terminator(before).operands)[1:]
+    found: dict[int, int] = {}
+    for n, v in enumerate(passed):
+        if v in arguments and arguments.index(v) not in found.values():
+            found[n] = arguments.index(v)
+    return found
+
+
 def _while(r: Retiler, source: Operation) -> None:
     """scf.while"""
     before, after = (x.blocks[0] for x in source.regions)
     whole_in, whole_out = ([is_vector(v) for v in vs] for vs in (source.operands, source.results))
     places_in = [_like(r, v) if w else None for v, w in zip(source.operands, whole_in, strict=True)]
-    places_out = [_like(r, v) if w else None for v, w in zip(source.results, whole_out, strict=True)]
+    on = _passed_on(source)
+    places_out = [(places_in[on[n]] if n in on else _like(r, v)) if w else None
+                  for n, (v, w) in enumerate(zip(source.results, whole_out, strict=True))]
     for v, place in zip(source.operands, places_in, strict=True):
         if place is not None:
             r.fill(place, v)
@@ -192,15 +205,24 @@ def _while(r: Retiler, source: Operation) -> None:
         _put(r, [v for v, w in zip(passed, whole_out, strict=True) if w], [p for p in places_out if p is not None])
         ir.Operation.create("scf.condition", operands=[
             r.get(go), *(r.get(v) for v, w in zip(passed, whole_out, strict=True) if not w)])
-    new = loop.regions[1].blocks.append(*results)
-    _enter(r, list(after.arguments), [not w for w in whole_out], list(new.arguments))
+    _turn(r, after, loop.regions[1].blocks.append(*results), places_in, places_out, on)
+    _leave(r, source.results, places_out, list(loop.results))
+
+
+def _turn(r: Retiler, after: Block, new: Block, places_in: Sequence[Kept | None], places_out: Sequence[Kept | None],
+          on: dict[int, int]) -> None:
+    """The body of a scf.while: `on` has what is passed on to it."""
+    _enter(r, list(after.arguments), [p is None for p in places_out], list(new.arguments))
     r.kept.update((a, p) for a, p in zip(after.arguments, places_out, strict=True) if p is not None)
+    values = list(_terminator(after).operands)
+    same = [(values[i], after.arguments[n], place) for n, i in on.items() if (place := places_in[i]) is not None]
+    _plan(r, after, [v for v, _, _ in same], [a for _, a, _ in same], [p for _, _, p in same])
     with _inside(r, new):
         _body(r, after)
-        values = list(_terminator(after).operands)
-        _put(r, [v for v, w in zip(values, whole_in, strict=True) if w], [p for p in places_in if p is not None])
-        ir.Operation.create("scf.yield", operands=[r.get(v) for v, w in zip(values, whole_in, strict=True) if not w])
-    _leave(r, source.results, places_out, list(loop.results))
+        _put(r, [v for v, p in zip(values, places_in, strict=True) if p is not None],
+             [p for p in places_in if p is not None])
+        ir.Operation.create("scf.yield",
+                            operands=[r.get(v) for v, p in zip(values, places_in, strict=True) if p is None])
 
 
 HANDLERS: dict[str, Callable[[Any, Any], None]] = {"scf.for": _for, "scf.if": _if, "scf.while": _while}

@@ -43,7 +43,8 @@ func.func @anywhere(%x: memref<?xf32, strided<[?]>>, %y: memref<?xf32>, %at: ind
   return
 }
 
-// What other threads wrote is read behind a barrier; the same elements are written back without one.
+// What other threads wrote is read behind a barrier; the same elements are written back without one,
+// where threads have elements of their own.
 // CHECK-LABEL: func.func @ordered(
 // CHECK: vector.transfer_read
 // CHECK-NOT: gpu.barrier
@@ -57,11 +58,27 @@ func.func @ordered(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.grid =
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant 0.0 : f32
-  %t = "tile.load"(%x, %zero, %c0) {shape = [64]} : (memref<?xf32>, f32, index) -> vector<64xf32>
-  %n = arith.negf %t : vector<64xf32>
-  "tile.store"(%n, %x, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
-  %u = "tile.load"(%x, %zero, %c1) {shape = [64]} : (memref<?xf32>, f32, index) -> vector<64xf32>
-  "tile.store"(%u, %y, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
+  %t = "tile.load"(%x, %zero, %c0) {shape = [1024]} : (memref<?xf32>, f32, index) -> vector<1024xf32>
+  %n = arith.negf %t : vector<1024xf32>
+  "tile.store"(%n, %x, %c0) : (vector<1024xf32>, memref<?xf32>, index) -> ()
+  %u = "tile.load"(%x, %zero, %c1) {shape = [1024]} : (memref<?xf32>, f32, index) -> vector<1024xf32>
+  "tile.store"(%u, %y, %c0) : (vector<1024xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
+// A read that more than its own write comes from stands ahead of a barrier: others may read that element, too.
+// CHECK-LABEL: func.func @summed(
+// CHECK: vector.transfer_read
+// CHECK: gpu.barrier
+// CHECK: vector.transfer_write
+// CHECK: return
+func.func @summed(%x: memref<?xi32>, %y: memref<?xi32>, %at: index) attributes {tile.grid = [1]} {
+  %zero = arith.constant 0 : i32
+  %t = "tile.load"(%x, %zero, %at) {shape = [1]} : (memref<?xi32>, i32, index) -> vector<1xi32>
+  %n = arith.addi %t, %t : vector<1xi32>
+  "tile.store"(%n, %x, %at) : (vector<1xi32>, memref<?xi32>, index) -> ()
+  %s = "tile.broadcast"(%t) {shape = [64]} : (vector<1xi32>) -> vector<64xi32>
+  "tile.store"(%s, %y, %at) : (vector<64xi32>, memref<?xi32>, index) -> ()
   return
 }
 

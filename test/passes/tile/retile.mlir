@@ -264,6 +264,39 @@ func.func @places(%x: memref<?xf32> {tile.name = "x"}, %n: i64 {tile.name = "n"}
   return
 }
 
+// A loop that counts nothing carries a tile at one place: the condition passes it on there, and a turn adds to it there.
+// A place that begins at 0 and grows is not negative: whole pieces are read without a mask.
+// CHECK-LABEL: func.func @until(
+// CHECK: %[[SUM:.*]] = memref.alloca() {{.*}} : memref<64xf32>
+// CHECK-NOT: memref.alloca
+// CHECK: scf.while
+// CHECK-NOT: vector.store
+// CHECK: } do {
+// CHECK: vector.load %[[SUM]]
+// CHECK: vector.load %arg0
+// CHECK: vector.store %{{.*}}, %[[SUM]]
+// CHECK-NOT: memref.alloca
+// CHECK: return
+func.func @until(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.grid = [2]} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %none = arith.constant 0.0 : f32
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  %zero = arith.constant dense<0.0> : vector<64xf32>
+  %sums:2 = scf.while (%i = %c0, %sum = %zero) : (index, vector<64xf32>) -> (index, vector<64xf32>) {
+    %more = arith.cmpi slt, %i, %n : index
+    scf.condition(%more) %i, %sum : index, vector<64xf32>
+  } do {
+  ^bb0(%i: index, %sum: vector<64xf32>):
+    %t = "tile.load"(%x, %none, %i) {shape = [64]} : (memref<?xf32>, f32, index) -> vector<64xf32>
+    %next = arith.addf %sum, %t : vector<64xf32>
+    %j = arith.addi %i, %c64 : index
+    scf.yield %j, %next : index, vector<64xf32>
+  }
+  "tile.store"(%sums#1, %y, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
 // Pairs of steps by an instruction where the chip has one: rows of the right operand are interleaved in its panels. Where it
 // has tile registers, the packed operands are tiles of theirs, and the sums are memory.
 // TILE-LABEL: func.func @pairs(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import xcc
 from xcc.cache import cache
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.options import CompileOptions
@@ -268,3 +269,37 @@ def test_what_spills_makes_code_of_what_differs(monkeypatch: pytest.MonkeyPatch)
     chip = Chip("gfx942", "amdgcn", "gfx942", vector_registers=512)
     result = worker.compile_kernel(KernelJob("k", TEXT, "vector: mlir(cse)", chip, CompileOptions(target="amdgcn")))
     assert emitted == [512] and result.binary is not None and result.binary.name == "k"
+
+
+def test_what_is_planned_alike_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the stage that decides about registers nothing is run again for the same IR."""
+    code = KernelBinary("k", "hsaco", b"", (), report=(("spills", 3),))
+    target = replace(get_target("amdgcn"), emit_kernel=lambda *_: code)
+    monkeypatch.setattr("xcc.targets.base.get_target", lambda _name: target)
+    chip = Chip("gfx942", "amdgcn", "gfx942", vector_registers=512)
+    seen: list[str] = []
+    job = KernelJob("k", TEXT, "plan: mlir(cse); gpu: mlir(canonicalize)", chip, CompileOptions(target="amdgcn"))
+    worker.compile_kernel(job, lambda stage, _pass: seen.append(stage))
+    assert seen.count("gpu") and seen.count("plan") == (1 + len(target.fewer_registers)) * seen.count("gpu")
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+def test_nothing_asks_for_registers_behind_the_plan(chip: str) -> None:
+    """A product, whose operands are fetched ahead as far as registers go."""
+    def k(a, b, c):     # type: ignore[no-untyped-def]
+        acc = xcc.zeros((64, 64), xcc.f32)
+        for at in range(0, a.shape[1], 32):
+            acc = xcc.dot(a.tile((0, at), (64, 32), other=0), b.tile((at, 0), (32, 64), other=0), acc)
+        c.store((0, 0), acc)
+
+    made = xcc.kernel(types={"a": "f16[m, k]", "b": "f16[k, n]", "c": "f16[m, n]"}, grid=lambda a: 1)(k)
+    target, plan = get_target("amdgcn"), made.stages("amdgcn", chip)["plan"]
+    assert target.tile_stages is not None
+    options = CompileOptions.make("amdgcn", chip=chip)
+    stages = target.tile_stages(options).stages
+    at = [s.name for s in stages].index(target.planned_stage)
+    rest = "; ".join(str(s) for s in stages[at + 1:])
+    chips = [replace(target.chips()[chip], vector_registers=n) for n in (512, 1)]
+    found = [worker.compile_kernel(KernelJob("k", plan, rest, c, options, keep=("rocdl",), emit=False)).kept["rocdl"]
+             for c in chips]
+    assert found[0] == found[1] and "llvm.func" in found[0]

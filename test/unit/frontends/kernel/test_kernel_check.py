@@ -94,7 +94,7 @@ def unused_axis(x, y):
 
 def histogram(i, y):
     bins = i.tile(xcc.program_id(0) * 16, 16, other=0) // 8
-    y.scatter(bins, y.gather(bins) + 1)  # instance 3 reads what instance 0 writes
+    y.scatter(bins, y.gather(bins) + 1)  # instance 0 writes [0] of 'y' twice in this line
 
 
 def sums_in_one(x, y):
@@ -159,6 +159,20 @@ def two_locks(i, y):
     i.atomic("exchange", lock, lock)
 
 
+def kept_lock(i, y):
+    while i.compare_swap(0, 0, 1) != 0:  # instance 1 goes round this loop forever
+        pass
+    y.store(xcc.program_id(0), 1.0)
+
+
+def waits_for_a_later_one(i, y):
+    p = xcc.program_id(0)
+    while True:  # instance 0 goes round this loop forever
+        if i.atomic_add(p, 0) != 0:
+            break
+    i.atomic("exchange", p - 1, 1)
+
+
 def another_lock_at_last(i, y):
     for lock in range(1, 3):
         while i.compare_swap(lock, lock, 7) == 7:
@@ -177,7 +191,7 @@ def another_lock_at_last(i, y):
 FAULTS = (last_block, dropped_mask, row_too_far, before_the_begin, long_rows, far_index, no_initial_value, unset_counts,
           half_written, wrong_way_round, running_maximum, one_place, overlapping_blocks, unused_axis, histogram,
           sums_in_one, atomic_and_store, before_the_lock, behind_the_lock, two_locks, another_lock_at_last,
-          shift_in_place, blur_in_place, carry, aliases, group_order)
+          kept_lock, waits_for_a_later_one, shift_in_place, blur_in_place, carry, aliases, group_order)
 
 
 def arguments(function: Any) -> dict[str, Any]:

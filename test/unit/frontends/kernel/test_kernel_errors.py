@@ -7,6 +7,7 @@ import math
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,19 @@ def one_loop(x, y):
     y.store(0, t)  # 't' is not set here: a loop sets it, which may have no turns
 
 
+def set_ahead_of_a_break(x, y):
+    for i in range(x.shape[0]):
+        if x.gather(i) > 0:
+            t = x.gather(i)
+            break
+    y.store(0, t)  # 't' is not set here: only one branch sets it
+
+
+def no_range(x, y):
+    for i in x.shape[0]:  # an integer cannot be taken apart by Python: range() of it counts up to it
+        y.store(i, 1.0)
+
+
 def function_of_numbers(x, y):
     y.store(0, math.exp(x.tile(0, 4).max()))  # use .to(xcc.f32), and xcc.exp and others for math's
 
@@ -235,8 +249,26 @@ def counter(x, y):
 
 def broken(x, y):
     for i in range(x.shape[0]):  # a loop whose length is known when the kernel runs cannot have break
-        if i == 3:
-            break
+        with nullcontext():
+            if i == 3:
+                break
+
+
+def left_in_with(x, y):
+    for i in range(4):
+        with nullcontext():
+            if x.gather(i) == 0:  # and cannot decide about break, continue or return in a with or try statement
+                break
+
+
+def found_in(x):
+    for i in range(x.shape[0]):
+        if x.gather(i) == 0:
+            return i
+
+
+def sometimes_returned(x, y):
+    y.store(0, found_in(x))  # what the function returns is not set here: it is a Tile in one branch and a NoneType
 
 
 def as_shape(x, y):
@@ -274,7 +306,8 @@ def changes_globals(x, y):
     X = x
 
 
-TRACED = (grows, one_branch, one_loop, function_of_numbers, branches, counter, broken, as_shape, in_list, escapes,
+TRACED = (grows, one_branch, one_loop, set_ahead_of_a_break, no_range, function_of_numbers, branches, counter, broken,
+          left_in_with, sometimes_returned, as_shape, in_list, escapes,
           no_step, longer, changes_globals)
 
 
@@ -357,7 +390,7 @@ def test_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(xcc.UserError, match=match):
             call()
     with pytest.raises(xcc.UserError, match="is no parameter of a kernel"):
-        xcc.kernel(lambda *x: None)
+        xcc.kernel(lambda **x: None)
     with pytest.raises(xcc.UserError, match="'x' in front of '/' is no parameter"):
         xcc.kernel(lambda x, /: None)
 
