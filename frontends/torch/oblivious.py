@@ -27,6 +27,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree
+from torch.utils._sympy import solve
 from torch.utils._sympy.functions import Max, Min
 
 from xcc.frontends.torch.branches import merge_branches_of_nothing
@@ -93,6 +94,7 @@ def _without_guards_of_torch() -> None:
     merge_branches_of_nothing()
     shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
     shapes.make_symbol = _not_negative(shapes.make_symbol)
+    solve._try_isolate_lhs = _undivided(solve._try_isolate_lhs)
     shapes._static_eval_sym_bool = _USERS.not_stated(shapes._static_eval_sym_bool)
     fake_impls._compute_slice_index = _USERS.asked(_clamped(fake_impls._compute_slice_index))
     frames.guard_bool = _USERS.asked(frames.guard_bool)     # `if x.shape[0]:`
@@ -115,6 +117,20 @@ def _not_negative(function: Any) -> Any:
         return function(*args, positive=positive, **kwargs)
 
     return make_symbol
+
+
+def _undivided(function: Any) -> Any:
+    """``s*t <= 0`` says nothing of s where t may be 0: torch divides by what is not negative, of its own positive sizes."""
+
+    def isolate(relation: sympy.Basic, symbol: sympy.Basic, **kwargs: Any) -> sympy.Basic:
+        if sizes.backed_size_oblivious and isinstance(relation, sympy.core.relational.Relational):
+            terms = [t for t in sympy.Add.make_args(relation.lhs) if t.has(symbol)]
+            factors = [f for t in terms for f in sympy.Mul.make_args(t) if not f.has(symbol)]
+            if any(f.is_zero is not False for f in factors):
+                return relation
+        return cast(sympy.Basic, function(relation, symbol, **kwargs))
+
+    return isolate
 
 
 def _clamped(function: Any) -> Any:
