@@ -119,16 +119,16 @@ def _not_negative(function: Any) -> Any:
     return make_symbol
 
 
-def _undivided(function: Any) -> Any:
-    """``s*t <= 0`` says nothing of s where t may be 0: torch divides by what is not negative, of its own positive sizes."""
+def _undivided(function: Callable[..., sympy.Basic]) -> Callable[..., sympy.Basic]:
+    """``s*t <= 0`` says nothing of s where t may be 0: torch divides by what is not negative, as its sizes are positive."""
 
-    def isolate(relation: sympy.Basic, symbol: sympy.Basic, **kwargs: Any) -> sympy.Basic:
+    def isolate(relation: sympy.Basic, symbol: sympy.Basic, **options: bool) -> sympy.Basic:
         if sizes.backed_size_oblivious and isinstance(relation, sympy.core.relational.Relational):
             terms = [t for t in sympy.Add.make_args(relation.lhs) if t.has(symbol)]
             factors = [f for t in terms for f in sympy.Mul.make_args(t) if not f.has(symbol)]
             if any(f.is_zero is not False for f in factors):
                 return relation
-        return cast(sympy.Basic, function(relation, symbol, **kwargs))
+        return function(relation, symbol, **options)
 
     return isolate
 
