@@ -15,8 +15,8 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 from xcc.frontends.torch.kernel_choice import of_kernels
 from xcc.frontends.torch.long_traces import told_when_long
-from xcc.frontends.torch.oblivious import _clamped, _undivided
-from xcc.frontends.torch.size_order import _least, decided
+from xcc.frontends.torch.oblivious import _clamped
+from xcc.frontends.torch.size_order import _least, decided, undivided
 
 
 class ShapeEnv:
@@ -86,7 +86,7 @@ def test_what_holds_for_all_sizes(condition, answer):
     (sympy.Gt(3 * S * (T + 1) + 2, 8), (sympy.Gt, 2 / (T + 1))), (sympy.Le(3 * S, 6), (sympy.Le, 2)),
     (sympy.Le(S * POSITIVE, POSITIVE), (sympy.Le, 1))])
 def test_relations_are_not_divided_by_what_may_be_0(relation, found, monkeypatch):
-    monkeypatch.setattr(solve, "_try_isolate_lhs", _undivided(solve._try_isolate_lhs))
+    monkeypatch.setattr(solve, "_try_isolate_lhs", undivided(solve._try_isolate_lhs))
     with _config.patch(backed_size_oblivious=True):
         solved = solve.try_solve(relation, S)
     assert (solved and (type(solved[0]), solved[1])) == found
