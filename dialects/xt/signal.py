@@ -55,8 +55,10 @@ def roots_of_unity(a: Attrs, n: int, parts: int) -> Array:
 
 def rotations(places: Array, n: int, inverse: bool) -> Array:
     """Multiplication of a row (real, imaginary) by the `n`-th root of unity to the power of each place: [..., 2, 2] in
-    f64, exact but for the rounding of the sine and cosine."""
-    angle = (-1 if inverse else 1) * 2 * np.pi * np.arange(n) / max(n, 1)
-    places = places % max(n, 1)
-    cosine, sine = cos(angle)[places], sin(angle)[places]
-    return np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2)
+    f64, exact but for the rounding of the sine and cosine; that of half a turn has no imaginary part."""
+    quarters = np.rint(4 * np.arange(n) / max(n, 1)).astype(np.int64)
+    angle = np.pi / 2 * (4 * np.arange(n) - quarters * n) / max(n, 1)
+    near, across, turned = cos(angle), sin(angle), quarters % 4
+    cosine = np.choose(turned, (near, -across, -near, across))[places % max(n, 1)]
+    sine = np.choose(turned, (across, near, -across, -near))[places % max(n, 1)] * (-1 if inverse else 1)
+    return np.stack([np.stack([cosine, -sine], -1), np.stack([sine, cosine], -1)], -2) + 0.0    # no zero below 0

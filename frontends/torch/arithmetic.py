@@ -173,9 +173,25 @@ def frexp(cx: Context) -> tuple[Value, Value]:
 
 @aten("gcd")
 def gcd(cx: Context) -> Value:
+    return _gcd(*_whole_pair(cx))
+
+
+@aten("lcm")
+def lcm(cx: Context) -> Value:
+    """0 where one of the two is; in i64, whose lowest bits a narrower result has."""
+    a, b = (convert(v, "i64") for v in _whole_pair(cx))
+    divisor = _gcd(a, b)
+    divisor = xt.select(xt.compare(divisor, scalar(0, a), direction="eq"), scalar(1, a), divisor)
+    return convert(xt.abs(xt.mul(xt.div(a, divisor), b)), cx.out().dtype)
+
+
+def _whole_pair(cx: Context) -> list[Value]:
+    out = cx.out()
+    return [xt.broadcast(v, shape=out.shape) for v in cx.operands("self", "other", dtype=out.dtype)]
+
+
+def _gcd(a: Value, b: Value) -> Value:
     """Euclid's algorithm: (a, b) becomes (b, a % b) until no b is left."""
-    kind = cx.out().dtype
-    a, b = (xt.broadcast(v, shape=cx.out().shape) for v in cx.operands("self", "other", dtype=kind))
 
     def goes_on(_: Value, b: Value) -> Value:
         return any_of(xt.compare(b, scalar(0, b), direction="ne"))

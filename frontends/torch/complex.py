@@ -14,7 +14,7 @@ from typing import cast
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import broadcast_shapes
-from xcc.frontends.shared.helpers import convert, full, rank_of, slice_axis, squeeze, unsqueeze
+from xcc.frontends.shared.helpers import convert, element, full, rank_of, scalar, slice_axis, squeeze, unsqueeze
 from xcc.frontends.torch.context import Complex, Context
 from xcc.frontends.torch.graph import REAL_OF, DType, Node, Spec, TensorSpec
 from xcc.frontends.torch.registry import aten, lookup
@@ -25,11 +25,11 @@ __all__ = ["LINEAR", "from_pairs"]
 LINEAR = (
     "add.Tensor", "alias.default", "cat.default", "clone.default", "constant_pad_nd.default", "copy.default",
     "expand.default", "flip.default", "full.default", "full_like.default", "gather.default", "index.Tensor",
-    "index_put.default", "index_select.default", "mean.dim", "neg.default", "permute.default", "repeat.default",
-    "roll.default", "scalar_tensor.default", "scatter_add.default", "select.int", "select_scatter.default",
-    "slice.Tensor", "slice_scatter.default", "split.Tensor", "split_with_sizes.default", "squeeze.default",
-    "squeeze.dim", "squeeze.dims", "sub.Tensor", "sum.dim_IntList", "transpose.int", "unbind.int", "unsqueeze.default",
-    "view.default", "where.self")
+    "index_put.default", "index_select.default", "mean.default", "mean.dim", "neg.default", "permute.default",
+    "repeat.default", "roll.default", "scalar_tensor.default", "scatter_add.default", "select.int",
+    "select_scatter.default", "slice.Tensor", "slice_scatter.default", "split.Tensor", "split_with_sizes.default",
+    "squeeze.default", "squeeze.dim", "squeeze.dims", "sub.Tensor", "sum.dim_IntList", "transpose.int", "unbind.int",
+    "unsqueeze.default", "view.default", "where.self")
 """Ops of namespace aten that do the same to both parts."""
 
 _TERMS = ("self", "other", "s", "fill_value", "src", "value", "values")
@@ -152,6 +152,31 @@ def div(cx: Context) -> Complex:
 @aten("aten.abs.default", namespace="complex")
 def abs_(cx: Context) -> Value:
     return length(*_parts(cx, "self"))
+
+
+@aten("aten.angle.default", namespace="complex")
+def angle(cx: Context) -> Value:
+    real, imag = _parts(cx, "self")
+    return xt.atan2(imag, real)
+
+
+@aten("aten.exp.default", namespace="complex")
+def exp(cx: Context) -> Complex:
+    """As far along the angle that is the imaginary part as e to the real one; of a real number a real one."""
+    real, imag = _parts(cx, "self")
+    radius = xt.exp(real)
+    none = xt.compare(imag, scalar(0, imag), direction="eq")
+    return Complex(xt.mul(radius, xt.cos(imag)), xt.select(none, imag, xt.mul(radius, xt.sin(imag))))
+
+
+@aten("aten.eq.Tensor", "aten.eq.Scalar", "aten.ne.Tensor", "aten.ne.Scalar", namespace="complex")
+def equal(cx: Context) -> Value:
+    """Whether both parts are; those of a real number are itself and 0."""
+    kind = next(element(v.real) for v in cx.args.values() if isinstance(v, Complex))
+    pairs = [[convert(p, kind) for p in _parts(cx, name)] if isinstance(cx[name], Complex | complex)
+             else [cx.value_of(cx[name], kind), xt.scalar(0, kind)] for name in ("self", "other")]
+    same = xt.and_(*(xt.compare(a, b, direction="eq") for a, b in zip(*pairs, strict=True)))
+    return xt.not_(same) if ".ne." in cx.node.op else same
 
 
 def _product(a: Sequence[Value], b: Sequence[Value]) -> Complex:

@@ -20,6 +20,7 @@ from xcc.frontends.shared.helpers import convert, dim_scalar, element
 from xcc.frontends.torch.draw_state import words_of
 from xcc.frontends.torch.graph import Node, Ref, Size, TensorSpec
 from xcc.frontends.torch.promotion import result_type
+from xcc.frontends.torch.slices import from_front
 from xcc.symbolic import Dim, Expr
 
 if TYPE_CHECKING:
@@ -149,6 +150,15 @@ class Context:
             given = value if isinstance(value, Expr) else "computed by the model"
             self.fail(f"'{name}' is {given}, but must be a number")
         return value
+
+    def position(self, name: str, size: Dim) -> Dim | Value:
+        """An index into `size` elements, counted from the first one; an i64 of rank 0 where the model computes it."""
+        index = self.args[name]
+        if not isinstance(index, Number):
+            return from_front(index, size, self.graph.bounds)
+        place = convert(index.value, "i64")
+        below = xt.compare(place, xt.scalar(0, "i64"), direction="lt")
+        return xt.select(below, xt.add(place, dim_scalar(size, "i64")), place)
 
     def out(self, result: int = 0) -> TensorType:
         """What torch says of a result."""

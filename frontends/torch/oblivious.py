@@ -27,6 +27,7 @@ from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree
+from torch.utils._sympy import solve
 from torch.utils._sympy.functions import Max, Min
 
 from xcc.frontends.torch.branches import merge_branches_of_nothing
@@ -38,7 +39,7 @@ from xcc.frontends.torch.layout_of_nothing import lay_out_nothing
 from xcc.frontends.torch.long_traces import told_when_long
 from xcc.frontends.torch.nested_sizes import Patience, uncached
 from xcc.frontends.torch.size_answers import is_of_ones, is_size, learned, of_all, of_elements
-from xcc.frontends.torch.size_order import within_range
+from xcc.frontends.torch.size_order import undivided, within_range
 from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules
 
 __all__ = ["compile_all_sizes", "guarded"]
@@ -89,10 +90,13 @@ def _without_guards_of_torch() -> None:
     for op in (ones.default, ones.dim, ones.dims):
         decomposition_table[op] = _of_one_rank(decomposition_table[op])
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
+    if torch.ops.aten.select.int in (rules := fake_impls.op_implementations_dict):      # not in 2.11
+        rules[torch.ops.aten.select.int] = _of_known_sign(rules[torch.ops.aten.select.int])
     FakeTensorMode._make_cache_entry = uncached(FakeTensorMode._make_cache_entry)   # type: ignore[method-assign]
     merge_branches_of_nothing()
     shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
     shapes.make_symbol = _not_negative(shapes.make_symbol)
+    solve._try_isolate_lhs = undivided(solve._try_isolate_lhs)
     shapes._static_eval_sym_bool = _USERS.not_stated(shapes._static_eval_sym_bool)
     fake_impls._compute_slice_index = _USERS.asked(_clamped(fake_impls._compute_slice_index))
     frames.guard_bool = _USERS.asked(frames.guard_bool)     # `if x.shape[0]:`
@@ -145,6 +149,19 @@ def _clamped(function: Any) -> Any:
         return 0 if hint_of(index) == 0 and guarded(index == 0) else least(index, size)
 
     return place
+
+
+def _of_known_sign(function: Callable[..., object]) -> Callable[..., object]:
+    """A guard says whether the place of ``x[i]`` counts from the end: torch takes one that it knows nothing of to be
+    known by a run alone, which ends the graph."""
+
+    def select(mode: object, op: object, x: torch.Tensor, dim: int, index: int | torch.SymInt) -> object:
+        open_ = sizes.backed_size_oblivious and isinstance(index, torch.SymInt) and hint_of(index) is not None
+        if open_ and not any(map(symbolic_shapes.guard_or_false, (index >= 0, index < 0))):
+            guarded(index >= 0)
+        return function(mode, op, x, dim, index)
+
+    return select
 
 
 def _broadcasting(function: Any) -> Any:

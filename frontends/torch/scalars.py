@@ -18,10 +18,11 @@ from xcc.frontends.torch.registry import aten
 from xcc.symbolic import Dim
 
 _ARITHMETIC = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "mod": "mod",
-               "max": "maximum", "min": "minimum"}
+               "max": "maximum", "min": "minimum", "and": "and_", "or": "or_", "xor": "xor"}
 _COMPARE = ("eq", "ge", "gt", "le", "lt", "ne")
 _FUNCTIONS = {"sqrt": "sqrt", "cos": "cos", "cosh": "cosh", "sin": "sin", "sinh": "sinh", "tan": "tan", "tanh": "tanh",
-              "asin": "asin", "acos": "acos", "atan": "atan", "neg": "neg", "log2": "log2", "exp": "exp", "log": "log"}
+              "asin": "asin", "acos": "acos", "atan": "atan", "log2": "log2", "exp": "exp", "log": "log"}
+_OF_ANY_TYPE = {"neg": "neg", "abs": "abs"}
 _ROUNDED = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "int": "trunc", "round": "round"}
 
 
@@ -31,19 +32,24 @@ def _number(cx: Context, name: str) -> Value:
     return cx.value_of(value, "f64" if isinstance(value, float) else None)
 
 
-def _pair(cx: Context, float_result: bool = False) -> list[Value]:
+def _pair(cx: Context) -> list[Value]:
     values = [_number(cx, "arg0"), _number(cx, "arg1")]
-    kind = "f64" if float_result else promote(*map(element, values))
+    kind = promote(*map(element, values))
     return [convert(v, kind) for v in values]
 
 
 def _arithmetic(name: str) -> Callable[[Context], Value]:
-    wants_float = name in ("truediv", "pow")
-    return lambda cx: getattr(xt, _ARITHMETIC[name])(*_pair(cx, wants_float))
+    """In the type of the result: ``2 ** n`` is an integer, ``n / 2`` a float."""
+    builder = getattr(xt, _ARITHMETIC[name])
+    return lambda cx: builder(*(convert(_number(cx, n), cx.out().dtype) for n in ("arg0", "arg1")))
 
 
 def _comparison(direction: str) -> Callable[[Context], Value]:
     return lambda cx: xt.compare(*_pair(cx), direction=direction)
+
+
+def _of_any_type(builder: str) -> Callable[[Context], Value]:
+    return lambda cx: getattr(xt, builder)(convert(_number(cx, "arg0"), cx.out().dtype))
 
 
 def _function(builder: str) -> Callable[[Context], Value]:
@@ -51,7 +57,12 @@ def _function(builder: str) -> Callable[[Context], Value]:
 
 
 def _rounded(builder: str) -> Callable[[Context], Value]:
-    return lambda cx: convert(getattr(xt, builder)(convert(_number(cx, "arg0"), "f64")), cx.out().dtype)
+    def whole(cx: Context) -> Value:
+        if cx.args.get("arg1") is not None:
+            cx.fail("Python rounds a number to digits as its decimal text has it, which no arithmetic of floats does")
+        return convert(getattr(xt, builder)(convert(_number(cx, "arg0"), "f64")), cx.out().dtype)
+
+    return whole
 
 
 for _name in _ARITHMETIC:
@@ -60,13 +71,10 @@ for _name in _COMPARE:
     aten(_name, namespace="scalar")(_comparison(_name))
 for _name, _builder in _FUNCTIONS.items():
     aten(_name, namespace="scalar")(_function(_builder))
+for _name, _builder in _OF_ANY_TYPE.items():
+    aten(_name, namespace="scalar")(_of_any_type(_builder))
 for _name, _builder in _ROUNDED.items():
     aten(_name, namespace="scalar")(_rounded(_builder))
-
-
-@aten("and", "or", namespace="scalar")
-def logical(cx: Context) -> Value:
-    return (xt.and_ if cx.node.op.endswith("and") else xt.or_)(*(truth(v) for v in _pair(cx)))
 
 
 @aten("not", namespace="scalar")

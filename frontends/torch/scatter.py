@@ -22,7 +22,7 @@ from xcc.frontends.torch.indexing import (
 )
 from xcc.frontends.torch.promotion import category
 from xcc.frontends.torch.registry import aten
-from xcc.frontends.torch.slices import clamp_index, from_front
+from xcc.frontends.torch.slices import clamp_index
 from xcc.symbolic import Dim
 
 _KINDS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
@@ -166,9 +166,9 @@ def index_add(cx: Context) -> Value:
 def select_scatter(cx: Context) -> Value:
     """self with src at one index of a dim."""
     x, axis, shape = cx.tensor("self"), cx.axis(), cx.shape("self")
-    at = from_front(cx["index"], shape[axis], cx.graph.bounds)
+    at = cx.value_of(cx.position("index", shape[axis]), "i64")
     src = xt.reshape(convert(cx.tensor("src"), element(x)), shape=(*shape[:axis], 1, *shape[axis + 1:]))
-    here = xt.compare(along(stepped(shape[axis], 1, 0), axis, len(shape)), cx.value_of(at, "i64"), direction="eq")
+    here = xt.compare(along(stepped(shape[axis], 1, 0), axis, len(shape)), at, direction="eq")
     return xt.select(here, src, x)
 
 

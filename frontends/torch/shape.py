@@ -9,7 +9,7 @@ from xcc.dialects.xt.types import width
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, slice_axis, split
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.registry import aten
-from xcc.frontends.torch.slices import clamp_index, from_front
+from xcc.frontends.torch.slices import clamp_index
 from xcc.symbolic import Dim
 
 
@@ -95,9 +95,10 @@ def slice_(cx: Context) -> Value:
 @aten("select.int", "select_copy.int")
 def select(cx: Context) -> Value:
     """self at one index of a dim, which goes."""
-    axis = cx.axis()
-    at = from_front(cx["index"], cx.shape("self")[axis], cx.graph.bounds)
-    return xt.reshape(slice_axis(cx.tensor("self"), axis, at, at + 1), shape=cx.out().shape)
+    x, axis = cx.tensor("self"), cx.axis()
+    at = cx.position("index", cx.shape("self")[axis])
+    found = slice_axis(x, axis, at, at + 1) if isinstance(at, int | symbolic.Expr) else xt.gather(x, at, axis=axis)
+    return xt.reshape(found, shape=cx.out().shape)
 
 
 @aten("split.Tensor", "split_with_sizes", "chunk", "split_with_sizes_copy", "tensor_split.sections")

@@ -6,18 +6,19 @@ not negative: where a slice ends is then a number that only a run can tell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import sympy
 import torch
+from torch.fx.experimental import _config as sizes
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
-__all__ = ["decided", "extreme_of_sizes", "within_range"]
+__all__ = ["decided", "extreme_of_sizes", "undivided", "within_range"]
 
 _Ranges: TypeAlias = "tuple[tuple[sympy.Basic, ValueRanges[sympy.Expr]], ...]"
 
@@ -64,6 +65,21 @@ def within_range(number: torch.SymInt, low: int, high: int) -> bool:
         return False
     least, most = _bounds(env.var_to_range, expr)
     return bool(least >= low and most <= high)
+
+
+def undivided(isolate: Callable[..., sympy.Basic]) -> Callable[..., sympy.Basic]:
+    """torch's ``_try_isolate_lhs``, which divides a relation by factors that are not negative: its sizes are positive.
+    A size that may be 0 stays: ``s*t <= 0`` says nothing of s where t is 0."""
+
+    def solved(relation: sympy.Basic, symbol: sympy.Basic, **options: bool) -> sympy.Basic:
+        if sizes.backed_size_oblivious and isinstance(relation, sympy.core.relational.Relational):
+            terms = [t for t in sympy.Add.make_args(relation.lhs) if t.has(symbol)]
+            factors = [f for t in terms for f in sympy.Mul.make_args(t) if not f.has(symbol)]
+            if any(f.is_zero is not False for f in factors):
+                return relation
+        return isolate(relation, symbol, **options)
+
+    return solved
 
 
 def _bounds(ranges: Mapping[Any, Any], expr: sympy.Expr) -> tuple[Any, Any]:

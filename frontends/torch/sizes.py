@@ -40,6 +40,8 @@ def dim_of(expr: sympy.Expr, known: Mapping[sympy.Symbol, Dim]) -> Dim:
         return symbolic.product(operands)
     if isinstance(expr, sympy.Pow):
         return _power(expr, known)
+    if kind == "Abs":
+        return symbolic.dim_max(operands[0], -1 * operands[0])
     if kind in _VARIADIC:
         return reduce(_VARIADIC[kind], operands)
     if kind in _BINARY and len(operands) == 2:

@@ -98,6 +98,34 @@ def test_ints_are_symbols(versions: int, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(made) <= 4
 
 
+@pytest.mark.parametrize("f", [
+    lambda x, n: x[n] + x.select(0, n // 2),
+    lambda x, n: x[abs(n)] * abs(n - 2),
+    lambda x, n: x[:abs(n)].sum(0) + torch.arange(abs(n) + 1).sum(),
+    lambda x, n: x + (n & 3) + (n | 1) + (n ^ 5) + 2 ** abs(n),
+    lambda x, n: x.relu()[n & 1] + x.select_scatter(x[0], 0, n & 1)])
+def test_arithmetic_of_ints(f: Callable[..., Any]) -> None:
+    assert compilations(f, *((torch.randn(5, 4), n) for n in (2, 3, 0, 1))) == [1] * 4
+
+
+def test_an_int_below_0_counts_from_the_end() -> None:
+    def f(x: Any, n: int) -> Any:
+        x[n] = 0
+        return x[n - 1] + 1
+
+    assert compilations(f, *((torch.randn(5, 4), n) for n in (2, 4, -1, -3, 1))) == [1, 1, 2, 2, 2]
+
+
+def test_floats_are_rounded_to_digits_by_python() -> None:
+    def f(x: Any, a: float) -> Any:
+        return x + abs(a) + round(a, 1)
+
+    x, compiled = torch.zeros(3), xcc.torch.compile(f)
+    with pytest.warns(UserWarning, match="decimal text"):
+        for a in (2.34, -0.87):
+            torch.testing.assert_close(compiled(x, a), f(x, a))
+
+
 def test_an_int_cuts_a_row_that_broadcasts() -> None:
     """As what keeps the k most likely tokens."""
     def f(x: Any, k: int) -> Any:

@@ -11,6 +11,7 @@ import pytest
 import sympy
 import torch
 from torch._dynamo.utils import counters
+from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
@@ -252,6 +253,20 @@ def test_the_model_may_ask_whether_there_is_anything() -> None:
         return x + 1 if x.shape[0] else torch.ones(3)
 
     assert compilations(f, ((4, 3),), ((0, 3),), ((1, 3),)) == [1, 2, 2]
+
+
+def test_the_model_may_ask_whether_a_product_of_sizes_is_0() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.shape[0] * (x.shape[1] // 2) > 0 else x - 1
+
+    assert compilations(f, ((3, 1),), ((3, 5),), ((2, 4),), ((4, 1),), ((9, 9),)) == [1, 2, 2, 2, 2]
+
+
+def test_an_associative_scan_is_compiled_once_for_each_depth() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return associative_scan(torch.add, x, dim=0, combine_mode="generic")    # type: ignore[no-any-return]
+
+    assert compilations(f, ((5, 3),), ((4, 3),), ((5, 7),)) == [1, 2, 2]
 
 
 def test_a_shape_with_a_rest_crosses_a_break_of_the_graph() -> None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import sympy
 from torch.fx.experimental import _config
+from torch.utils._sympy import solve
 from torch.utils._sympy.functions import Max, Min
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
@@ -15,7 +16,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from xcc.frontends.torch.kernel_choice import of_kernels
 from xcc.frontends.torch.long_traces import told_when_long
 from xcc.frontends.torch.oblivious import _clamped
-from xcc.frontends.torch.size_order import _least, decided
+from xcc.frontends.torch.size_order import _least, decided, undivided
 
 
 class ShapeEnv:
@@ -53,6 +54,7 @@ def test_places_that_torch_leaves_open_are_those_of_python(size, index, place):
 
 
 S, T, OPEN = sympy.symbols("s t open", integer=True, nonnegative=True)
+POSITIVE = sympy.Symbol("p", integer=True, positive=True)
 RANGES = SimpleNamespace(var_to_range={S: ValueRanges(0, int_oo), T: ValueRanges(0, 4)})
 
 
@@ -77,6 +79,17 @@ RANGES = SimpleNamespace(var_to_range={S: ValueRanges(0, int_oo), T: ValueRanges
 ])
 def test_what_holds_for_all_sizes(condition, answer):
     assert decided(RANGES, condition) is answer
+
+
+@pytest.mark.parametrize(("relation", "found"), [
+    (sympy.Le(S * T, 0, evaluate=False), None),         # of t = 0 it says nothing
+    (sympy.Gt(3 * S * (T + 1) + 2, 8), (sympy.Gt, 2 / (T + 1))), (sympy.Le(3 * S, 6), (sympy.Le, 2)),
+    (sympy.Le(S * POSITIVE, POSITIVE), (sympy.Le, 1))])
+def test_relations_are_not_divided_by_what_may_be_0(relation, found, monkeypatch):
+    monkeypatch.setattr(solve, "_try_isolate_lhs", undivided(solve._try_isolate_lhs))
+    with _config.patch(backed_size_oblivious=True):
+        solved = solve.try_solve(relation, S)
+    assert (solved and (type(solved[0]), solved[1])) == found
 
 
 def test_hopeless_questions_are_left_at_once():
