@@ -5,6 +5,7 @@ Keys that lie in several buffers have a loop each (passes/linalg/evaluate/key_pi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from xcc.passes.linalg.evaluate.key_pieces import Piece, concatenations, key_pie
 from xcc.passes.linalg.evaluate.pieces import InPiece
 from xcc.passes.linalg.evaluate.reduction import Reduction
 from xcc.passes.linalg.kernel.chained import ChainedSum
+from xcc.passes.linalg.kernel.domain import contraction_of
 from xcc.passes.linalg.kernel.kernel import Op
 from xcc.passes.linalg.kernel.online import OnlineGroup, OnlineSum, Read
 from xcc.passes.linalg.kernel.reduction_body import product_operands
@@ -25,6 +27,9 @@ from xcc.passes.linalg.kernel.reduction_body import product_operands
 if TYPE_CHECKING:
     from xcc.passes.linalg.evaluate.online_parts import KeyParts
     from xcc.passes.linalg.evaluate.tile_eval import Evaluator
+
+
+ORDERED_EQUAL, UNORDERED = 1, 14     # predicates of arith.cmpf
 
 
 class OnlineLoops:
@@ -104,8 +109,8 @@ class OnlineLoop(KeyLoop):
 
     def emit(self) -> None:
         """Evaluates the sums, which are then found."""
-        results, factor = self.run(self.b.int(0), self.last_end())
-        self.remember(results, factor)
+        (top, *sums), factor = self.run(self.b.int(0), self.last_end())
+        self.remember(self._exact(top, sums), factor)
 
     def start(self) -> V:
         """What the maximum of each row begins with."""
@@ -170,6 +175,30 @@ class OnlineLoop(KeyLoop):
     def _remember_maximum(self, v: V, factor: float) -> None:
         key = ("tile", self.g.maximum.results[0], tuple(i.key() for i in self.rows))
         self.b.remember(key, v if factor == 1.0 else self.powers.times(v, factor))
+
+    def _exact(self, top: V, sums: list[V]) -> list[V]:
+        """The maximum and the sums, but those of rows of -inf alone, where the loop begins with the lowest number, and
+        of rows with NaN, which the maximum passes over: as a sum of the exponentials alone shows, 0 and NaN. Attention
+        has such rows, which are 0, and gives no maxima."""
+        b = self.b
+        alone = [v for s, v in zip(self.sums, sums, strict=True)
+                 if product_operands(s.op) is None and v.axes == top.axes]
+        if contraction_of(self.ev.kernel) is not None or not alone:
+            return [top, *sums]
+
+        def where(predicate: int, x: V, y: float | None, then: float, other: V) -> V:
+            """`then` where x, as it is to y, or to itself."""
+            kind, left = (ir.VectorType(v.value.type).element_type if v.axes else v.value.type for v in (other, x))
+            right = x if y is None else V(b.constant(ir.FloatAttr.get(left, y), left))
+            test = b.elementwise("arith.cmpf", b.i1, [x, right], {
+                "predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), predicate)})
+            return b.elementwise("arith.select", kind, [test, V(b.constant(ir.FloatAttr.get(kind, then), kind)), other],
+                                 {})
+
+        total = alone[0]
+        unknown = where(UNORDERED, total, None, math.nan, where(ORDERED_EQUAL, total, 0.0, -math.inf, top))
+        return [where(ORDERED_EQUAL, top, math.inf, math.inf, unknown),
+                *(where(ORDERED_EQUAL, total, 0.0, math.nan, v) for v in sums)]
 
     def _evaluate_powers(self, x: V, top: V, factor: float, key: Ix) -> None:
         """Evaluates the exponentials of this step, which the sums then find."""
