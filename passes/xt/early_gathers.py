@@ -14,8 +14,7 @@ from collections.abc import Callable
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import apply_rules, is_pointwise, name_of, producer, rebuilt
-from xcc.symbolic import Dim
+from xcc.passes.xt.graph.rewrite import aligned_shape, apply_rules, is_pointwise, name_of, producer, rebuilt
 
 FEW = 16        # elements of a row, one of which is read
 
@@ -51,16 +50,10 @@ class EarlyGathers(Pass):
         source = producer(op.operands[0])
         if source is None or not is_pointwise(source) or not _reduces(op.operands[0], axis, set()):
             return None
-        own = [_aligned(v, len(shape)) for v in source.operands]
+        own = [aligned_shape(v, len(shape)) for v in source.operands]
         if any(s[axis] != 1 and s != shape for s in own):
             return None         # a column for all rows
         return rebuilt(source, [v if s[axis] == 1 else take(v) for v, s in zip(source.operands, own, strict=True)])
-
-
-def _aligned(value: Value, rank: int) -> tuple[Dim, ...]:
-    """The shape as it is broadcast to `rank` dims."""
-    own = tuple(xt.shape_of(value))
-    return (1,) * (rank - len(own)) + own
 
 
 def _reduces(value: Value, axis: int, seen: set[Value]) -> bool:
@@ -72,7 +65,8 @@ def _reduces(value: Value, axis: int, seen: set[Value]) -> bool:
     if not is_pointwise(source):
         return False
     rank = len(xt.shape_of(value))
-    return any(_reduced(v, set()) if _aligned(v, rank)[axis] == 1 else _reduces(v, axis, seen) for v in source.operands)
+    return any(_reduced(v, set()) if aligned_shape(v, rank)[axis] == 1 else _reduces(v, axis, seen)
+               for v in source.operands)
 
 
 def _reduced(value: Value, seen: set[Value]) -> bool:

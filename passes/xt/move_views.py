@@ -20,7 +20,7 @@ from xcc import symbolic
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import apply_rules, is_pointwise, name_of, producer, rebuilt, users_of
+from xcc.passes.xt.graph.rewrite import aligned_shape, apply_rules, is_pointwise, name_of, producer, rebuilt, users_of
 from xcc.passes.xt.graph.split_dims import split_dims
 from xcc.passes.xt.xt_simplify import RULES as SIMPLER
 from xcc.symbolic import Dim
@@ -137,7 +137,7 @@ def _pointwise_of_turned_rows(op: Operation) -> Value | None:
     perm = xt.attrs_of(turned).perm
     given = []
     for v in op.operands:
-        own = (1,) * (len(shape) - len(xt.shape_of(v))) + tuple(xt.shape_of(v))
+        own = aligned_shape(v, len(shape))
         if v != turned.results[0] and sum(size != 1 for size in own) > 1:
             return None
         before = [own[perm.index(d)] for d in range(len(perm))]

@@ -13,9 +13,9 @@ from __future__ import annotations
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import apply_rules, producer, rewrite
+from xcc.passes.xt.decompose.build import wrapped
+from xcc.passes.xt.graph.rewrite import aligned_shape, apply_rules, producer, rewrite
 from xcc.passes.xt.xt_simplify import splat
-from xcc.symbolic import Dim
 
 REDUCTIONS = ("none", "add")
 
@@ -46,8 +46,8 @@ def _multiplied(op: Operation) -> Value | None:
         if made is None or _rest(made) != 0 or xt.shape_of(one) != shape:
             continue
         x, indices, updates = made.operands
-        a, own = xt.attrs_of(made), (1,) * (len(shape) - len(xt.shape_of(r))) + tuple(xt.shape_of(r))
-        if own[a.axis] == 1:
+        a = xt.attrs_of(made)
+        if aligned_shape(r, len(shape))[a.axis] == 1:
             return xt.scatter_elements(x, indices, xt.mul(updates, r), **vars(a))
     return None
 
@@ -71,14 +71,6 @@ def _selected(op: Operation) -> Value | None:
     size, dtype = shape[a.axis], xt.TensorType.of(x).dtype
     narrow = "i32" if isinstance(size, int) and size < 1 << 31 else "i64"
     line = xt.iota(shape=tuple(n if d == a.axis else 1 for d, n in enumerate(shape)), axis=a.axis, dtype=narrow)
-    there = xt.compare(line, xt.convert(_place(indices, size), dtype=narrow), direction="eq")
+    there = xt.compare(line, xt.convert(wrapped(xt.convert(indices, dtype="i64"), size), dtype=narrow), direction="eq")
     rest = xt.constant(number, dtype=dtype)
     return xt.select(there, xt.add(updates, rest) if a.reduction == "add" else updates, rest)
-
-
-def _place(indices: Value, size: Dim) -> Value:
-    """As a scatter has it: negative indices count from the end, others are clamped. i64."""
-    at, zero = xt.convert(indices, dtype="i64"), xt.constant(0, dtype="i64")
-    whole = xt.constant(size, dtype="i64") if isinstance(size, int) else xt.dim(size)
-    at = xt.select(xt.compare(at, zero, direction="lt"), xt.add(at, whole), at)
-    return xt.maximum(xt.minimum(at, xt.sub(whole, xt.constant(1, dtype="i64"))), zero)

@@ -32,6 +32,7 @@ from xcc.dialects.xt.op import same_dims
 from xcc.dialects.xt.positions import HALVES
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dims import pow2_above
+from xcc.passes.xt.decompose.build import dim_scalar, wrapped
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import apply_rules, dim_bounds, name_of, producer, rewrite, users_of
 from xcc.passes.xt.sizes.counted import MOST, require_countable
@@ -146,10 +147,10 @@ def _elements(op: Operation, chip: Chip) -> Value | None:
     if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside):
         if not isinstance(shape[a.axis], int) or xt.TensorType.of(indices).dtype != "i64":
             return None
-        narrow = xt.convert(_wrapped(indices, shape[a.axis]), dtype="i32")      # each thread reads all of them
+        narrow = xt.convert(wrapped(indices, shape[a.axis]), dtype="i32")      # each thread reads all of them
         return xt.scatter_elements(x, narrow, updates, axis=a.axis, reduction=a.reduction)
     if len(shape) == 1 and _few(shape[0], size[0]):
-        writers = _compared(_wrapped(xt.convert(indices, dtype="i64"), shape[0]), shape[0])
+        writers = _compared(wrapped(xt.convert(indices, dtype="i64"), shape[0]), shape[0])
     else:
         writers = xt.last_writers(indices, shape=shape, axis=a.axis)
     return _chosen(writers, xt.gather_elements(updates, writers, axis=a.axis), x)
@@ -248,20 +249,9 @@ def _flat(indices: Value, lead: Sequence[Dim]) -> Value | None:
     for d, size in enumerate(lead):
         starts = (*(0,) * (len(shape) - 1), d)
         part = xt.slice(indices, starts=starts, limits=(*shape[:-1], d + 1), strides=(1,) * len(shape))
-        part = _wrapped(part, size)
-        out = part if out is None else xt.add(xt.mul(out, _number(size)), part)
+        part = wrapped(part, size)
+        out = part if out is None else xt.add(xt.mul(out, dim_scalar(size, "i64")), part)
     return out
-
-
-def _number(size: Dim) -> Value:
-    return xt.constant(size, dtype="i64") if isinstance(size, int) else xt.dim(size)
-
-
-def _wrapped(index: Value, size: Dim) -> Value:
-    """Negative indices count from the end; the rest is clamped."""
-    zero, n = xt.constant(0, dtype="i64"), _number(size)
-    index = xt.select(xt.compare(index, zero, direction="lt"), xt.add(index, n), index)
-    return xt.maximum(xt.minimum(index, xt.sub(n, xt.constant(1, dtype="i64"))), zero)
 
 
 def _compared(keys: Value, places: Dim) -> Value:

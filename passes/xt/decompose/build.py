@@ -58,6 +58,13 @@ def dim_scalar(value: Dim, to: str) -> Value:
     return xt.scalar(value, to) if isinstance(value, int) else convert(xt.dim(value), to)
 
 
+def wrapped(index: Value, size: Dim) -> Value:
+    """i64 indices into a dim of `size`: negative ones count from the end; the rest is clamped."""
+    zero, n = xt.scalar(0, "i64"), dim_scalar(size, "i64")
+    index = xt.select(xt.compare(index, zero, direction="lt"), xt.add(index, n), index)
+    return xt.maximum(xt.minimum(index, xt.sub(n, xt.scalar(1, "i64"))), zero)
+
+
 def take(x: Value, axis: int, start: Dim, limit: Dim) -> Value:
     """x[start:limit] along `axis`."""
     dims = shape(x)

@@ -18,6 +18,7 @@ from xcc._mlir import Block, Module, Operation, Value, ir, maker, owner_op
 from xcc.dialects.xt.op import attrs_of, build, grouped_operands, op_class
 from xcc.dialects.xt.types import TensorType
 from xcc.dim_text import quoted
+from xcc.symbolic import Dim
 
 PRODUCTS = ("dot_general", "convolution")
 
@@ -128,6 +129,12 @@ def rebuilt(op: Operation, operands: Sequence[Value], **changed: Any) -> Value:
     groups = [tuple(next(values) for _ in g) if isinstance(g, tuple) else None if g is None else next(values)
               for g in grouped_operands(op)]
     return build(cls, *groups, **(vars(attrs_of(op)) | changed))
+
+
+def aligned_shape(value: Value, rank: int) -> tuple[Dim, ...]:
+    """The shape of `value` with ones in front, as it is broadcast to `rank` dims."""
+    own = TensorType.of(value).shape
+    return (1,) * (rank - len(own)) + own
 
 
 def same_type(a: Value, b: Value) -> bool:
