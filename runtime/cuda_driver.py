@@ -10,6 +10,8 @@ from typing import Any
 
 from xcc.runtime import cuda_api
 from xcc.runtime.cuda_api import CudaError, attribute, call, context_of, device_of, error, gpu_count, on_gpu
+from xcc.runtime.graph_replay import EDIT_FAILED, GraphReplay, NodeEdit, Use
+from xcc.runtime.machine_code import address_of_function
 from xcc.runtime.stream_driver import CapturedGraph, Handle, StreamDriver, parameters, sizes
 
 __all__ = ["CudaDriver"]
@@ -58,35 +60,9 @@ class _Copy(ctypes.Structure):
                 ("depth", ctypes.c_size_t))
 
 
-class _LaunchEdit:
-    """The parameters of a launch's node, which :meth:`apply` gives to a graph for its next replays."""
-
-    def __init__(self, function: Any, sizes: Sequence[int], params: Any, values: Any) -> None:
-        self._values, self._params = values, params
-        self._edit = cuda_api.library().cuGraphExecKernelNodeSetParams_v2
-        self._wanted = _KernelNode(function, *sizes, ctypes.addressof(params))
-
-    def set(self, place: int, address: int) -> None:
-        self._values[place] = address
-
-    def apply(self, graph: CapturedGraph, node: Any) -> None:
-        if status := self._edit(graph.ready, node, ctypes.byref(self._wanted)):
-            raise error("cuGraphExecKernelNodeSetParams_v2", status)
-
-
-class _CopyEdit:
-    """The same for a copy within the device, or from the host to it."""
-
-    def __init__(self, context: Any, target: int, source: int, size: int, from_host: bool) -> None:
-        self._context = context
-        self._wanted = _Copy(source_type=_HOST if from_host else _DEVICE, target_type=_DEVICE, target_device=target,
-                             width=size, height=1, depth=1, **{"source_host" if from_host else "source_device": source})
-
-    def set(self, place: int, address: int) -> None:
-        setattr(self._wanted, "source_device" if place else "target_device", address)
-
-    def apply(self, graph: CapturedGraph, node: Any) -> None:
-        call("cuGraphExecMemcpyNodeSetParams", graph.ready, node, ctypes.byref(self._wanted), self._context)
+def _refuse_replay(status: int) -> None:
+    name = "an edit of a graph's node" if status & EDIT_FAILED else "cuGraphLaunch"
+    raise error(name, status % EDIT_FAILED)
 
 
 class CudaDriver(StreamDriver):
@@ -197,13 +173,29 @@ class CudaDriver(StreamDriver):
         return Handle(nodes[0])
 
     def launch_edit(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-                    pointers: Sequence[int], symbols: Sequence[int]) -> _LaunchEdit:
+                    pointers: Sequence[int], symbols: Sequence[int]) -> NodeEdit:
         """What gives a launch's node other pointers."""
-        return _LaunchEdit(function, sizes(grid, block, shared_bytes), *parameters(pointers, symbols))
+        params, values = parameters(pointers, symbols)
+        node = _KernelNode(function, *sizes(grid, block, shared_bytes), ctypes.addressof(params))
+        at = ctypes.addressof(values)
+        return NodeEdit(address_of_function(cuda_api.library().cuGraphExecKernelNodeSetParams_v2),
+                        ctypes.addressof(node), range(at, at + 8 * len(pointers), 8), alive=(node, params, values))
 
-    def copy_edit(self, target: int, source: int, size: int, *, from_host: bool = False) -> _CopyEdit:
+    def copy_edit(self, target: int, source: int, size: int, *, from_host: bool = False) -> NodeEdit:
         """What gives a copy's node another target or source, its pointers 0 and 1."""
-        return _CopyEdit(self._context, target, source, size, from_host)
+        copy = _Copy(source_type=_HOST if from_host else _DEVICE, target_type=_DEVICE, target_device=target,
+                     width=size, height=1, depth=1, **{"source_host" if from_host else "source_device": source})
+        at = ctypes.addressof(copy)
+        return NodeEdit(address_of_function(cuda_api.library().cuGraphExecMemcpyNodeSetParams), at,
+                        [at + _Copy.target_device.offset, at + _Copy.source_device.offset], self._context.value or 0,
+                        alive=copy)
+
+    def movable(self, graph: CapturedGraph, now: Sequence[int], uses: Sequence[Sequence[Use]]) -> GraphReplay:
+        """What replays the graph with that elsewhere which is `now` at these addresses, and of which nodes have these
+        `uses`."""
+        plain = [[(node.value, *rest) for node, *rest in of] for of in uses]
+        return GraphReplay(address_of_function(self._launch_graph), graph.ready.value, graph.stream.value or 0, now,
+                           plain, _refuse_replay)
 
     # -- memory -------------------------------------------------------------------------------------------------
 

@@ -42,12 +42,13 @@ ALIGNMENT = 16             # bytes: the widest access of kernels; what lies less
 
 
 class GpuReplay(NamedTuple):
-    """What is to be done in a run that differs from the last one in addresses alone: ``move(shape, n, address)`` for
-    each entry of `shape.place` that is another now, then `shape.whole.replay()`, unless that is None by then; on a
-    thread where the GPU is current, as it is after `activate()`."""
+    """What is to be done in a run that differs from the last one in addresses alone: those of the program's inputs, own
+    outputs and arena, in this order, go into `moves.addresses`, then `moves` is called, unless `shape.whole` is None by
+    then; on a thread where the GPU is current, as it is after `activate()`. `moves` is a GraphReplay
+    (xcc.runtime.graph_replay)."""
 
     shape: PlacedShape
-    move: Callable[[PlacedShape, int, int], None]
+    moves: Any
     activate: Callable[[], None]
 
 
@@ -188,7 +189,8 @@ class GpuExecutor:
         shape = self._places.shape(symbols, stream)
         if shape.whole is None or shape.plan.void or self.poisoned or self._order is not None:
             return None
-        return GpuReplay(shape, self._places.move, self.driver.activate)
+        shape.place = []        # from now on the graph alone knows it
+        return GpuReplay(shape, shape.whole.moves, self.driver.activate)
 
     def _run_in_place(self, shape: PlacedShape, stream: int, captured: bool) -> None:
         """A run whose inputs, outputs and arena have their places."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+from xcc.runtime.graph_replay import Use
 
 __all__ = ["Base", "MovableGraph", "Recorder"]
 
@@ -13,43 +15,36 @@ Base = int | None
 """What a buffer moves with: a number among the places that callers choose; None for what stays where it is."""
 
 
-@dataclass(eq=False)
-class _Node:
-    """One launch or copy: `edit` is the driver's, with ``set(place, address)`` of its pointers and ``apply``."""
-
-    handle: Any
-    edit: Any
-
-
-Uses = Mapping[int, Sequence[tuple[_Node, int, int]]]
-"""By base, the nodes with a pointer into it: which of their pointers, how far behind the base."""
-
-
 class MovableGraph:
     """What a :class:`Recorder` has captured. It can follow what moves, where graphs can be edited, but not the bases
     `fixed`, which collectives use: their nodes belong to a library."""
 
-    def __init__(self, driver: Any, graph: Any, uses: Uses, fixed: Set[Base]) -> None:
-        self._driver, self._graph, self._uses, self._fixed = driver, graph, uses, fixed
-        self._edited: dict[_Node, None] = {}        # since it was replayed
+    def __init__(self, driver: Any, graph: Any, bases: Mapping[int, int], uses: Mapping[int, Sequence[Use]],
+                 fixed: Set[Base]) -> None:
+        """`bases`: where each is now, all of them, in the order of :attr:`moves`; `uses`: the pointers into them."""
+        self._driver, self._graph, self._fixed = driver, graph, fixed
+        self._now, self._uses = list(bases.values()), [list(uses.get(base, ())) for base in bases]
+        self._numbers = {base: n for n, base in enumerate(bases)}
 
     def follows(self, moved: Iterable[Base]) -> bool:
         """Whether it can be replayed when these have moved."""
         return bool(self._driver.edits_graphs) and self._fixed.isdisjoint(moved)
 
+    @cached_property
+    def moves(self) -> Any:
+        """What replays it with the bases elsewhere (xcc.runtime.graph_replay.GraphReplay)."""
+        return self._driver.movable(self._graph, self._now, self._uses)
+
     def replay(self) -> None:
         """Enqueues it."""
-        if self._edited:
-            for node in self._edited:
-                node.edit.apply(self._graph, node.handle)
-            self._edited.clear()
-        self._driver.replay(self._graph)
+        if "moves" in vars(self):
+            self.moves()
+        else:
+            self._driver.replay(self._graph)
 
     def move(self, base: int, address: int) -> None:
         """Has what is replayed from now on find `base` there."""
-        for node, place, offset in self._uses.get(base, ()):
-            node.edit.set(place, address + offset)
-            self._edited[node] = None
+        self.moves.addresses[self._numbers[base]] = address
 
     def free(self) -> None:
         """It is not running."""
@@ -62,14 +57,14 @@ class Recorder:
 
     def __init__(self, driver: Any, bases: Mapping[int, int]) -> None:
         """`bases`: where each place that may move is now."""
-        self._driver, self._bases = driver, bases
-        self._uses: dict[int, list[tuple[_Node, int, int]]] = defaultdict(list)
+        self._driver, self._bases = driver, dict(bases)
+        self._uses: dict[int, list[Use]] = defaultdict(list)
         self._fixed: set[Base] = set()
         driver.begin_capture()
 
     def finish(self) -> MovableGraph:
         """The graph."""
-        return MovableGraph(self._driver, self._driver.end_capture(), self._uses, self._fixed)
+        return MovableGraph(self._driver, self._driver.end_capture(), self._bases, self._uses, self._fixed)
 
     def abandon(self) -> None:
         """Ends the capture without a graph."""
@@ -103,7 +98,7 @@ class Recorder:
         return bool(self._driver.edits_graphs) and any(base is not None for base in of)
 
     def _note(self, pointers: Sequence[int], of: Sequence[Base], edit: Any) -> None:
-        node = _Node(self._driver.captured_node(), edit)
+        node = self._driver.captured_node()
         for place, (base, pointer) in enumerate(zip(of, pointers, strict=True)):
             if base is not None:
-                self._uses[base].append((node, place, pointer - self._bases[base]))
+                self._uses[base].append((node, edit, place, pointer - self._bases[base]))

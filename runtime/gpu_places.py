@@ -66,7 +66,7 @@ class GpuPlaces:
         for i, offset in self._known.offsets(sizes):
             aliases[self.moves_with[i]].append((i, offset))
         shape = PlacedShape(dict(symbols), dict(self._weights), sizes, self.planner.plan(symbols), aliases,
-                            self.elsewhere(symbols))
+                            self.elsewhere(symbols), bases=dict.fromkeys(self._bases, 0))
         self._follow(shape, None)
         return shape
 
@@ -104,11 +104,6 @@ class GpuPlaces:
             shape.free()
         for n in moved:
             self._move(shape, n, place[n] or void, void)
-
-    def move(self, shape: PlacedShape, n: int, address: int) -> None:
-        """Has runs of `shape` find the `n`-th of inputs, outputs and arena (-1), which is not empty, there."""
-        shape.place[n] = address
-        self._move(shape, n, address, 0)
 
     def _move(self, shape: PlacedShape, n: int, address: int, void: int) -> None:
         base = self._bases[n]

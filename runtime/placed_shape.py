@@ -26,7 +26,8 @@ class PlacedShape:
         sizes: what is known of those in statements (xcc.runtime.known_sizes).
         keeps_graphs: whether its launches are captured; else they are enqueued one by one.
         in_capture: whether all of the run is captured by the caller, so that nothing can be read back.
-        place: the last run's addresses of inputs, outputs and arena; `bases` has them by buffer, the arena's as -1.
+        place: the last run's addresses of inputs, outputs and arena, empty where only its graph knows them; `bases` has
+            them by buffer, in that order, the arena's as -1.
         aliases: by what they move with (see GpuPlaces), None for what stays, buffers in others and where in them each
             begins; one of another comes behind it.
         elsewhere: addresses of temporaries that do not lie in the arena.

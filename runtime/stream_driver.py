@@ -44,7 +44,7 @@ class StreamDriver:
     """One GPU and a stream: `_own_stream`, which the driver itself makes, or what :meth:`use` was given.
 
     Attributes:
-        edits_graphs: whether it has `captured_node`, `launch_edit` and `copy_edit`.
+        edits_graphs: whether it has `captured_node`, `launch_edit`, `copy_edit` and `movable`.
         prefix: of the functions' names.
         renamed: functions whose name is not the prefix and the common name.
         event_flags: what creates an event takes besides.

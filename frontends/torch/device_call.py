@@ -103,18 +103,17 @@ class DeviceCall(TensorCall):
         replay = None if arena is None else self._executor.repeat(stream, symbols)
         if replay is None:
             return None
-        return {"shape": replay.shape, "move": replay.move, "activate": replay.activate, "thread": THREAD,
-                "stream": stream, "size": size, "arena": arena, "device": self.device, "number": self._number,
-                **compat.stream_state()}
+        moves = replay.moves
+        return {"shape": replay.shape, "addresses": moves.addresses, "start": moves.start, "table": moves.table,
+                "refuse": moves.refuse, "activate": replay.activate, "thread": THREAD, "stream": stream, "size": size,
+                "arena": arena, "device": self.device, "number": self._number, **compat.stream_state()}
 
     def _starting(self, addresses: Sequence[str]) -> list[str]:
         moving = [n for n in range(len(self._places) + len(self._own)) if n not in self._static]
-        lines = ["whole, place, a = shape.whole, shape.place, arena.address(size, device) if size else 0",
-                 "if whole is None: return None",
+        lines = ["if shape.whole is None: return None", "addresses[-1] = arena.address(size, device) if size else 0",
                  "if number not in thread.known: thread.meet(number, activate)"]
-        for n, address in zip([*moving, -1], [*addresses, "a"], strict=True):
-            lines.append(f"if place[{n}] != {address}: move(shape, {n}, {address})")
-        return [*lines, "whole.replay()"]
+        lines += [f"addresses[{n}] = {address}" for n, address in zip(moving, addresses, strict=True)]
+        return [*lines, "status = start(table)", "if status: refuse(status)"]
 
     def _fetch(self, results: list[torch.Tensor]) -> None:
         for n in self._copied:

@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from xcc.runtime.machine_code import MachineCode, address_of_function
+
 __all__ = ["KnownAddresses", "compares"]
 
 # table: how many, then a place in the list and an address for each. What throws is a tensor without memory.
@@ -88,22 +90,9 @@ def compares() -> Any:
 
 
 def _made(address: int) -> Any:
-    import llvmlite.binding as llvm
-
     library = ctypes.CDLL("libstdc++.so.6")     # torch's, which throws
-    for name in _CATCHING:
-        llvm.add_symbol(name, _place(getattr(library, name)))
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(_CODE.format(item=_place(ctypes.pythonapi.PyList_GetItem), address=address))
-    machine = llvm.Target.from_default_triple().create_target_machine(opt=2, jit=True, reloc="pic")
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    function = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p)(
-        engine.get_function_address("lie_at"))
-    function.engine = engine        # type: ignore[attr-defined]    # whose memory the code is in
+    code = MachineCode(_CODE.format(item=address_of_function(ctypes.pythonapi.PyList_GetItem), address=address),
+                       {name: address_of_function(getattr(library, name)) for name in _CATCHING})
+    function = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p)(code.address("lie_at"))
+    function.code = code            # type: ignore[attr-defined]    # whose memory the code is in
     return function
-
-
-def _place(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0

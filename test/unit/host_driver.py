@@ -27,6 +27,34 @@ class Edit:
         graph[node] = graph[node][0], lambda: self.action(now)
 
 
+class Moves:
+    """As xcc.runtime.graph_replay.GraphReplay, in Python."""
+
+    table = None
+
+    def __init__(self, driver, graph, now, uses):
+        self.driver, self.graph, self.addresses, self.known, self.uses = driver, graph, list(now), list(now), uses
+
+    def start(self, _table):
+        edited = {}
+        for n, address in enumerate(self.addresses):
+            if address != self.known[n]:
+                self.known[n] = address
+                for node, edit, place, offset in self.uses[n]:
+                    edit.set(place, address + offset)
+                    edited[node] = edit
+        for node, edit in edited.items():
+            edit.apply(self.graph, node)
+        self.driver.replay(self.graph)
+        return 0
+
+    def __call__(self):
+        self.start(self.table)
+
+    def refuse(self, status):
+        raise RuntimeError(f"replay: {status}")
+
+
 class HostDriver:
     """Runs "kernels" that are Python functions of (pointers, symbols)."""
 
@@ -133,6 +161,9 @@ class HostDriver:
 
     def copy_edit(self, target, source, size, *, from_host=False):
         return Edit(self, (target, source), lambda now: ctypes.memmove(now[0], now[1], size))
+
+    def movable(self, graph, now, uses):
+        return Moves(self, graph, now, uses)
 
     def free_graph(self, graph):
         self.log.append("free graph")

@@ -107,6 +107,38 @@ def test_nodes_of_a_graph_get_other_buffers(driver, fake):
         driver.free(pointer)
 
 
+def test_a_replay_that_fails_is_an_error(driver, fake):
+    """Of an edit, which the next call makes again, and of the launch; nothing is counted as moved that is not."""
+    module = ctypes.c_void_p()
+    assert fake.hipModuleLoadData(ctypes.byref(module), b"\x7fELF") == 0
+    twice, n = driver.function(module, "twice"), 32
+    x, y, z = (driver.alloc(4 * n) for _ in range(3))
+    driver.upload(x, np.ones(n, np.float32))
+    recorder = Recorder(driver, {0: x, 1: y})
+    recorder.launch(twice, (1, 1, 1), (64, 1, 1), 0, [x, y], [n], False, [0, 1])
+    graph = recorder.finish()
+    graph.move(1, z)
+    driver.begin_capture()          # while the fake driver refuses both
+    with pytest.raises(cuda_api.CudaError, match="an edit of a graph's node failed"):
+        graph.replay()
+    with pytest.raises(cuda_api.CudaError, match="an edit of a graph's node failed"):
+        graph.replay()
+    driver.launch(twice, (1, 1, 1), (64, 1, 1), 0, [x, y], [n])
+    driver.free_graph(driver.end_capture())
+    graph.replay()
+    out = np.empty(n, np.float32)
+    driver.download(out, z)
+    np.testing.assert_array_equal(out, np.full(n, 2, np.float32))
+    driver.begin_capture()
+    with pytest.raises(cuda_api.CudaError, match="cuGraphLaunch failed"):
+        graph.replay()
+    driver.launch(twice, (1, 1, 1), (64, 1, 1), 0, [x, y], [n])
+    driver.free_graph(driver.end_capture())
+    graph.free()
+    for pointer in (x, y, z):
+        driver.free(pointer)
+
+
 def test_a_failing_call_is_an_error_with_its_name(driver):
     with pytest.raises(cuda_api.CudaError, match="cuMemFree_v2 failed"):
         driver.free(16)

@@ -55,6 +55,27 @@ def test_what_has_moved_is_edited_alone():
     assert call(5, x, y, arena=call.driver.alloc(4096)) == ["edit"] * 4 + ["replay"]        # and y, back again
 
 
+def test_a_repeat_moves_what_it_names():
+    """Inputs, outputs and arena, by their places; a run that is none begins with what it is given again."""
+    call = Caller()
+    x, y, other = call.place(5), call.place(5), call.place(5)
+    call(5, x, y)
+    shape, moves, activate = call.run.repeat(7, {"n": 5})
+    activate()
+    array(other, 5)[:] = 7
+    call.driver.log.clear()
+    for n, address in enumerate((other, x, call.driver.alloc(4096))):
+        moves.addresses[n] = address
+    moves()
+    assert call.driver.log == ["edit"] * 4 + ["replay"] and shape.whole is not None
+    np.testing.assert_array_equal(array(x, 5), np.full(5, 10))
+    assert call(5, x, y) == ["edit"] * 4 + ["replay"]
+    assert call(5, x, y) == ["replay"]
+    for n in (*range(6, 70), 69):       # so many sizes that the graph is forgotten
+        call(n)
+    assert shape.whole is None
+
+
 def test_one_launch_is_a_graph_too():
     call = Caller(body=[add(0, 1)], added=1)
     x, y = call.place(5), call.place(5)
