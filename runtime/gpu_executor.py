@@ -51,6 +51,12 @@ class GpuReplay(NamedTuple):
     moves: Any
     activate: Callable[[], None]
 
+    def names(self) -> dict[str, Any]:
+        """What code of such a run names."""
+        moves = self.moves
+        return {"shape": self.shape, "places": moves.addresses, "start": moves.start, "table": moves.table,
+                "refuse": moves.refuse, "activate": self.activate}
+
 
 class GpuExecutor:
     """Executes `program`. Not for calls from several threads at once."""

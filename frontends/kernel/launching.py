@@ -217,19 +217,19 @@ class DeviceCode:
         with self._lock:
             replay = None if stream < 0 or self._executor.arena_bytes(env) else self._executor.repeat(stream, env)
         return None if replay is None else {
-            "stream": stream, "number": self._number, "thread": self._thread, "lock": self._lock, "shape": replay.shape,
-            "move": replay.move, "activate": replay.activate, **self._torch.stream_state()}
+            **replay.names(), "stream": stream, "number": self._number, "thread": self._thread, "lock": self._lock,
+            **self._torch.stream_state()}
 
     def starting(self, addresses: Sequence[str], numbers: Mapping[int, str]) -> list[str]:
         """As HostCode's."""
         tests = [self._torch.NOT_FREE, *(f"{number} != s{place}" for place, number in numbers.items())]
         if self._dense:
             tests.append(f"({' | '.join(addresses[n] for n in self._dense)}) % {self._alignment}")
-        moved = [f"    if place[{n}] != {at}: move(shape, {n}, {at})" for n, at in enumerate(addresses)]
+        moved = [f"    places[{n}] = {at}" for n, at in enumerate(addresses)]
         return [f"if {' or '.join(tests)}: return False",
                 "if number not in thread.known: thread.meet(number, activate)",
-                "with lock:", "    whole, place = shape.whole, shape.place", "    if whole is None: return False",
-                *moved, "    whole.replay()", "return True"]
+                "with lock:", "    if shape.whole is None: return False", *moved, "    status = start(table)",
+                "if status: refuse(status)", "return True"]
 
 
 Code = HostCode | DeviceCode

@@ -103,16 +103,14 @@ class DeviceCall(TensorCall):
         replay = None if arena is None else self._executor.repeat(stream, symbols)
         if replay is None:
             return None
-        moves = replay.moves
-        return {"shape": replay.shape, "addresses": moves.addresses, "start": moves.start, "table": moves.table,
-                "refuse": moves.refuse, "activate": replay.activate, "thread": THREAD, "stream": stream, "size": size,
-                "arena": arena, "device": self.device, "number": self._number, **compat.stream_state()}
+        return {**replay.names(), "thread": THREAD, "stream": stream, "size": size, "arena": arena,
+                "device": self.device, "number": self._number, **compat.stream_state()}
 
     def _starting(self, addresses: Sequence[str]) -> list[str]:
         moving = [n for n in range(len(self._places) + len(self._own)) if n not in self._static]
-        lines = ["if shape.whole is None: return None", "addresses[-1] = arena.address(size, device) if size else 0",
+        lines = ["if shape.whole is None: return None", "places[-1] = arena.address(size, device) if size else 0",
                  "if number not in thread.known: thread.meet(number, activate)"]
-        lines += [f"addresses[{n}] = {address}" for n, address in zip(moving, addresses, strict=True)]
+        lines += [f"places[{n}] = {address}" for n, address in zip(moving, addresses, strict=True)]
         return [*lines, "status = start(table)", "if status: refuse(status)"]
 
     def _fetch(self, results: list[torch.Tensor]) -> None:

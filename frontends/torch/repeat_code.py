@@ -40,7 +40,7 @@ def repeat_code(static: Sequence[int], moving: Sequence[tuple[int, Sequence[int]
     """
     lines = [f"if {test}: return None" for test in device if "{" not in test]
     if _compared_at_once(static):
-        lines.append("if not lie_at(given, table): return None")
+        lines.append("if not lie_at(given, known): return None")
     elif static:
         lines.append(f"if {' or '.join(f'given[{n}].data_ptr() != k{n}' for n in static)}: return None")
     for n, order in moving:
@@ -58,12 +58,14 @@ def make_repeat(code: CodeType, known: Mapping[int, int], forms: Sequence[tuple[
                 names: Mapping[str, Any]) -> Repeat:
     """The function of `code`: with the addresses `known` of static tensors, by place, outputs of the `forms` (number,
     shape, strides, type), and what else the code `names`."""
-    space: dict[str, Any] = {f"k{n}": address for n, address in known.items()} | dict(names)
+    space: dict[str, Any] = {f"k{n}": address for n, address in known.items()}
     if _compared_at_once(known):
         addresses = KnownAddresses(known)
-        space |= {"lie_at": compares(), "table": addresses.table, "addresses": addresses}
+        space |= {"lie_at": compares(), "known": addresses.table, "known_addresses": addresses}
     for n, *form in forms:
         space |= zip((f"s{n}", f"e{n}", f"d{n}"), form, strict=True)
+    assert not space.keys() & names.keys()
+    space |= names
     exec(code, space)
     made: Repeat = space.pop("repeat")      # else it and its names would be a cycle, and what they hold would stay
     return made

@@ -158,6 +158,27 @@ def test_a_repeat_whose_graph_is_gone_does_nothing(chain):
     check_plain(chain, 5)
 
 
+@pytest.mark.parametrize("count", [1, 12])
+def test_parameters_stay_in_a_repeat(host, count):
+    """Few and many, which are compared in one call: x + 1 beside parameters that have not moved."""
+    driver = HostDriver({"add_one": add_one})
+    buffers = (f32("input", N, name="x"), *(f32("input", 4, name=f"p{n}") for n in range(count)),
+               f32("output", N, name="y"))
+    program = Program(buffers, (add(0, count + 1),), tuple(range(count + 1)), (count + 1,), ("n",))
+    run = GpuExecutor(driver, program, [b"module"], {})
+    call = DeviceCall(SimpleNamespace(executor=run, turn=Turn(), inputs=[None] * (count + 1),
+                                      outputs=[SimpleNamespace(dtype="f32")]), [()], static=range(1, count + 1))
+    call.device, call._number = torch.device("cpu"), -1
+    given = [torch.randn(8), *(torch.randn(4) for _ in range(count))]
+    pointers = [t.data_ptr() for t in given]
+    call(pointers, (8,), {"n": 8})
+    repeat = call.repeat(pointers, (8,), {"n": 8})
+    for _ in range(2):
+        x = torch.randn(8)
+        torch.testing.assert_close(repeat([x, *given[1:]])[0], x + 1)
+    assert repeat([*given[:-1], torch.randn(4)]) is None
+
+
 def test_what_is_not_aligned_is_no_repeat(chain):
     repeat = first(chain, 4)
     assert repeat([torch.randn(5)[1:]]) is None
