@@ -49,6 +49,21 @@ def test_parts(data: Any) -> None:
 
 
 @given(st.data())
+@examples(6)
+def test_slices(data: Any) -> None:
+    """What is taken of one part or of several, with steps."""
+    axis, parts = data.draw(st.integers(0, 1)), data.draw(st.lists(st.integers(1, 6), min_size=2, max_size=4))
+    bounds = np.cumsum([0, *parts])
+    first, last = sorted(data.draw(st.lists(st.integers(0, len(parts)), min_size=2, max_size=2, unique=True)))
+    whole = (int(bounds[-1]), 9)[::1 - 2 * axis]
+    starts = [int(bounds[first]) if d == axis else 2 for d in range(2)]
+    limits = [int(bounds[last]) if d == axis else n for d, n in enumerate(whole)]
+    step = data.draw(st.integers(1, 3))
+    check(lambda *v: xt.slice(xt.concatenate(*v, axis=axis), starts=starts, limits=limits, strides=[step, step]),
+          *(filled((n, 9)[::1 - 2 * axis], np.float32, seed) for seed, n in enumerate(parts)))
+
+
+@given(st.data())
 @examples(8)
 def test_parts_of_open_rows(data: Any) -> None:
     """Parts of known sizes; the other dims are symbols, and one compilation serves all their sizes, 0 too."""

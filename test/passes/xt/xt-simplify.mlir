@@ -227,3 +227,17 @@ func.func @parts_of_rows(%c: tensor<8x4xf32>, %u: tensor<2x3xf32>, %i: tensor<2x
   %3 = "xt.scatter_elements"(%c, %2, %u) {axis = 0 : i64, reduction = "add"} : (tensor<8x4xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<8x4xf32>
   return %1, %3 : tensor<8x4xf32>, tensor<8x4xf32>
 }
+
+// -----
+// What a slice takes of one part of a concatenation; what it takes of two stays.
+// CHECK-LABEL: func.func @part_of_parts(
+// CHECK: "xtv.concatenate"
+// CHECK: %[[A:.*]] = "xt.slice"(%arg1) {limits = [2, 4], starts = [1, 1], strides = [1, 2]}
+// CHECK: %[[B:.*]] = "xt.slice"(%{{.*}}) {limits = [3, 6], starts = [0, 3]
+// CHECK: return %[[A]], %[[B]]
+func.func @part_of_parts(%x: tensor<3x4xf32>, %y: tensor<3x6xf32>) -> (tensor<1x2xf32>, tensor<3x3xf32>) {
+  %c = "xtv.concatenate"(%x, %y) {axis = 1 : i64} : (tensor<3x4xf32>, tensor<3x6xf32>) -> tensor<3x10xf32>
+  %0 = "xt.slice"(%c) {starts = [1, 5], limits = [2, 8], strides = [1, 2]} : (tensor<3x10xf32>) -> tensor<1x2xf32>
+  %1 = "xt.slice"(%c) {starts = [0, 3], limits = [3, 6], strides = [1, 1]} : (tensor<3x10xf32>) -> tensor<3x3xf32>
+  return %0, %1 : tensor<1x2xf32>, tensor<3x3xf32>
+}
