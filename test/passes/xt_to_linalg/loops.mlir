@@ -42,7 +42,14 @@ func.func private @cumsum_across(%x: tensor<4x5x30x20xf32>) -> tensor<4x5x30x20x
 // CHECK-SAME: memref<3x4xi8>, %{{.*}}: memref<24xi64>, %[[COUNT:.*]]: memref<1xi64>
 func.func private @nonzero(%x: tensor<3x4xi1>) -> tensor<2x?xi64, [2, "n"]>
     attributes {xt.kernel, xt.symbols = []} {
+  // Counted in a line, written by loops over the dims: places are not divided.
+  // CHECK: %[[LINE:.*]] = memref.collapse_shape
+  // CHECK: scf.for
+  // CHECK: memref.load %[[LINE]]
   // CHECK: memref.store %{{.*}}, %[[COUNT]]
+  // CHECK: scf.for %[[I:.*]] = %{{[^ ]*}} to %c3
+  // CHECK-NEXT: scf.for %[[J:.*]] = %{{[^ ]*}} to %c4
+  // CHECK: memref.load %{{.*}}[%[[I]], %[[J]]]
   %0 = "xt.nonzero"(%x) {symbol = "n"} : (tensor<3x4xi1>) -> tensor<2x?xi64, [2, "n"]>
   return %0 : tensor<2x?xi64, [2, "n"]>
 }
