@@ -13,6 +13,7 @@ from compiled import behind_poison, check, compare, compiled, examples, filled, 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.runtime.program import Launch
@@ -125,3 +126,17 @@ def test_mirrored_ends(data: Any) -> None:
     low, high = ([data.draw(st.sampled_from([0, 1, n - 1])) for n in (3, size)] for _ in range(2))
     dtype = data.draw(st.sampled_from([np.float32, np.float16, np.int8]))
     check(lambda v: xt.pad(v, low=(0, *low), high=(0, *high), mode=mode), filled((2, 3, size), dtype, 1))
+
+
+def test_ends_of_rows_of_bounded_sizes() -> None:
+    """Rows that are longer than their ends, whatever size they have: pieces."""
+    module = module_of(lambda v: tuple(xt.pad(v, low=(0, 4), high=(1, 3), mode=mode) for mode in ("reflect", "wrap")),
+                       [xt.TensorType((3, sym("m")), "f32")])
+    with module.context:
+        module.operation.attributes["xt.dims"] = ir.Attribute.parse("{m = [5, 4096]}")
+    model = compiled(module)
+    for size in (5, 6, 64, 257):
+        given = [filled((3, size), np.float32, 1)]
+        outputs = model.run({"x0": behind_poison(given[0])})
+        for got, want in zip(outputs.values(), interpret(module, given), strict=True):
+            compare(got, want, 0.0)
