@@ -1,0 +1,70 @@
+"""Products of which one slice is all that is read: the rest is not computed.
+
+    slice(gelu(dot_general(x : 128x256, w : 256x1000) + b)) [127:128, :]
+becomes
+    gelu(dot_general(slice(x) [127:128, :], w) + b)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xcc._mlir import Operation, Value
+from xcc.dialects import xt
+from xcc.passes.xt.graph.rewrite import aligned_shape, is_pointwise, name_of, producer, rebuilt, users_of
+from xcc.symbolic import Dim
+
+Cut = tuple[Dim, Dim, int]
+"""Start, limit and stride along a dim."""
+
+
+def slice_of_product(op: Operation) -> Value | None:
+    """The product of slices, or the pointwise op of slices where a product is behind it; None where others read it."""
+    made = _own_producer(op.operands[0])
+    if made is None:
+        return None
+    a = xt.attrs_of(op)
+    cuts = list(zip(a.starts, a.limits, a.strides, strict=True))
+    if name_of(made) == "dot_general":
+        return _product(made, cuts)
+    if not is_pointwise(made) or not any(map(_is_product, made.operands)):
+        return None
+    rank = len(cuts)
+    return rebuilt(made, [_part(v, [(0, 1, 1) if size == 1 else cut for size, cut in
+                                    zip(aligned_shape(v, rank), cuts, strict=True)]) for v in made.operands])
+
+
+def _own_producer(value: Value) -> Operation | None:
+    """The op that makes `value` for one reader."""
+    made = producer(value)
+    return made if made is not None and len(users_of(value)) == 1 else None
+
+
+def _is_product(value: Value) -> bool:
+    """Whether a product that nobody else reads is behind pointwise ops."""
+    made = _own_producer(value)
+    return made is not None and (name_of(made) == "dot_general" or is_pointwise(made)
+                                 and any(map(_is_product, made.operands)))
+
+
+def _product(made: Operation, cuts: Sequence[Cut]) -> Value:
+    """Result dims: batch, free dims of the left operand, free dims of the right one."""
+    a, (left, right) = xt.attrs_of(made), made.operands
+    count = len(a.lhs_batch)
+    rest = iter(cuts[count:])
+    parts = []
+    for value, batch, summed in ((left, a.lhs_batch, a.lhs_contract), (right, a.rhs_batch, a.rhs_contract)):
+        whole = [(0, n, 1) for n in xt.shape_of(value)]
+        parts.append(_part(value, [cuts[batch.index(d)] if d in batch else own if d in summed else next(rest)
+                                   for d, own in enumerate(whole)]))
+    return xt.dot_general(*parts, **vars(a))
+
+
+def _part(value: Value, cuts: Sequence[Cut]) -> Value:
+    """`value` where `cuts`, which have a cut for each dim from the last on."""
+    shape = xt.shape_of(value)
+    own = cuts[len(cuts) - len(shape):]
+    if all(cut == (0, n, 1) for cut, n in zip(own, shape, strict=True)):
+        return value
+    starts, limits, strides = zip(*own, strict=True)
+    return xt.slice_(value, starts=starts, limits=limits, strides=strides)
