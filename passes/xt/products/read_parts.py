@@ -7,7 +7,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xcc._mlir import Operation, Value
 from xcc.dialects import xt
@@ -16,35 +16,47 @@ from xcc.symbolic import Dim
 
 Cut = tuple[Dim, Dim, int]
 """Start, limit and stride along a dim."""
+MOST = 64
+"""Pointwise ops that are looked through."""
 
 
 def slice_of_product(op: Operation) -> Value | None:
     """The product of slices, or the pointwise op of slices where a product is behind it; None where others read it."""
-    made = _own_producer(op.operands[0])
+    made = producer(op.operands[0])
     if made is None:
         return None
     a = xt.attrs_of(op)
     cuts = list(zip(a.starts, a.limits, a.strides, strict=True))
     if name_of(made) == "dot_general":
-        return _product(made, cuts)
-    if not is_pointwise(made) or not any(map(_is_product, made.operands)):
+        return _product(made, cuts) if _read_by(made, op, {}) else None
+    if not is_pointwise(made) or not _behind(made, op):
         return None
     rank = len(cuts)
     return rebuilt(made, [_part(v, [(0, 1, 1) if size == 1 else cut for size, cut in
                                     zip(aligned_shape(v, rank), cuts, strict=True)]) for v in made.operands])
 
 
-def _own_producer(value: Value) -> Operation | None:
-    """The op that makes `value` for one reader."""
-    made = producer(value)
-    return made if made is not None and len(users_of(value)) == 1 else None
+def _read_by(made: Operation, op: Operation, inside: Mapping[Operation, None]) -> bool:
+    """Whether slices like `op` and the ops `inside` are all that read the result."""
+    own = vars(xt.attrs_of(op))
+    return all(user in inside or name_of(user) == "slice" and vars(xt.attrs_of(user)) == own
+               for user in users_of(made.results[0]))
 
 
-def _is_product(value: Value) -> bool:
-    """Whether a product that nobody else reads is behind pointwise ops."""
-    made = _own_producer(value)
-    return made is not None and (name_of(made) == "dot_general" or is_pointwise(made)
-                                 and any(map(_is_product, made.operands)))
+def _behind(made: Operation, op: Operation) -> bool:
+    """Whether a product is behind `made` and other pointwise ops, all of which end in slices like `op`."""
+    inside: dict[Operation, None] = {}
+    waiting = [made]
+    while len(inside) < MOST:
+        found = next((w for w in waiting if _read_by(w, op, inside)), None)
+        if found is None or name_of(found) == "dot_general":
+            return found is not None
+        waiting.remove(found)
+        inside[found] = None
+        sources = [source for v in found.operands if (source := producer(v)) is not None]
+        waiting += [s for s in dict.fromkeys(sources) if s not in waiting and s not in inside
+                    and (name_of(s) == "dot_general" or is_pointwise(s))]
+    return False
 
 
 def _product(made: Operation, cuts: Sequence[Cut]) -> Value:

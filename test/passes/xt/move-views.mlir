@@ -132,3 +132,16 @@ func.func @part_of_product(%x: tensor<2x128x16xf32>, %w: tensor<2x16x12xf32>, %b
   %4 = "xt.slice"(%3) {starts = [0, 127, 0], limits = [2, 128, 12], strides = [1, 1, 1]} : (tensor<2x128x12xf32>) -> tensor<2x1x12xf32>
   return %2, %3, %4 : tensor<2x1x4xf32>, tensor<2x128x12xf32>, tensor<2x1x12xf32>
 }
+
+// -----
+// So it is where several pointwise ops read the product, if all that is read of them is the part.
+// CHECK-LABEL: func.func @part_of_activation(
+// CHECK-NOT: tensor<128x32xf32>
+// CHECK: return
+func.func @part_of_activation(%x: tensor<128x16xf32>, %w: tensor<16x32xf32>) -> tensor<1x32xf32> {
+  %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<128x16xf32>, tensor<16x32xf32>) -> tensor<128x32xf32>
+  %1 = "xt.tanh"(%0) : (tensor<128x32xf32>) -> tensor<128x32xf32>
+  %2 = "xt.mul"(%0, %1) : (tensor<128x32xf32>, tensor<128x32xf32>) -> tensor<128x32xf32>
+  %3 = "xt.slice"(%2) {starts = [127, 0], limits = [128, 32], strides = [1, 1]} : (tensor<128x32xf32>) -> tensor<1x32xf32>
+  return %3 : tensor<1x32xf32>
+}
