@@ -60,7 +60,7 @@ class SegmentStarts(XtOp, name="segment_starts"):
 
 class CombineSegments(XtOp, name="combine_segments"):
     """x [places, n] with row p combined, in order, with the rows of `updates` [m, n] that order[starts[p]:starts[p+1]]
-    names. Dims of x may be 1: its elements are repeated. Updates of a narrow x may be f32."""
+    names, numbers from 0 to m - 1. Dims of x may be 1: its elements are repeated. Updates of a narrow x may be f32."""
 
     x = operand()
     starts = operand()
@@ -71,8 +71,7 @@ class CombineSegments(XtOp, name="combine_segments"):
     def infer(a: Attrs, x: TensorType, starts: TensorType, order: TensorType, updates: TensorType) -> TensorType:
         if x.dtype not in HALVES or updates.dtype != "f32":
             same_dtype(x, updates)
-        if x.rank != 2 or updates.rank != 2 or starts.rank != 1 or order.rank != 1 \
-                or not same_dims(order.shape[0], updates.shape[0]):
+        if x.rank != 2 or updates.rank != 2 or starts.rank != 1 or order.rank != 1:
             raise InferError(f"{starts} and {order} of {updates} do not fit {x}")
         shape = (starts.shape[0] - 1, updates.shape[1])
         if not all(d == 1 or same_dims(d, n) for d, n in zip(x.shape, shape, strict=True)):
@@ -82,10 +81,11 @@ class CombineSegments(XtOp, name="combine_segments"):
     def evaluate(a: Attrs, x: Array, starts: Array, order: Array, updates: Array) -> Array:
         count = len(starts) - 1
         places = np.repeat(np.arange(count), np.diff(starts))
+        named = order[starts[0]:starts[-1]]
 
         def write(out: Array, values: Array) -> Array:
             out = np.array(np.broadcast_to(out, (count, values.shape[1])))
-            COMBINE[a.reduction].at(out, places, values[order])
+            COMBINE[a.reduction].at(out, places, values[named])
             return out
 
         return in_float(write, x, updates) if dtype_name(x.dtype) in HALVES else write(x, updates)

@@ -41,22 +41,42 @@ def embedding_bag(cx: Context) -> tuple[Value, ...]:
     weight, indices = cx.tensor("weight"), convert(cx.tensor("indices"), "i64")
     offsets = convert(cx.tensor("offsets"), "i64")
     n, bags, live = xt.shape_of(indices)[0], xt.shape_of(offsets)[0], live_indices(cx, indices)
+    end = xt.reshape(dim_scalar(n, "i64"), shape=(1,))
     if cx["include_last_offset"]:       # what lies behind it is in no bag
         bags -= 1
-        last, offsets = slice_axis(offsets, 0, bags, bags + 1), slice_axis(offsets, 0, 0, bags)
-        live = xt.and_(live, xt.compare(xt.iota(shape=(n,), axis=0, dtype="i64"), last, direction="lt"))
+        end, offsets = slice_axis(offsets, 0, bags, bags + 1), slice_axis(offsets, 0, 0, bags)
+        live = xt.and_(live, xt.compare(xt.iota(shape=(n,), axis=0, dtype="i64"), end, direction="lt"))
+    starts = _inside(xt.concatenate(offsets, end, axis=0), n)
     own = bag_of_each(n, offsets)
-    sizes = bag_sizes(own, live, bags)
-    rows = _rows(cx, weight, indices)
     mode = int(cx["mode"])
-    out = _largest(rows, own, live, bags, sizes) if mode == 2 else _sums(rows, own, live, bags)
+    least = lowest(element(weight)) if mode == 2 else 0
+    if _padding(cx) is None and cx.optional("per_sample_weights") is None:      # rows of the table, not copied
+        order, rows = _inside(indices, xt.shape_of(weight)[0] - 1), weight
+        sizes = xt.sub(slice_axis(starts, 0, 1, bags + 1), slice_axis(starts, 0, 0, bags))
+    else:
+        order, rows = xt.iota(shape=(n,), axis=0, dtype="i64"), _rows(cx, weight, indices, live, least)
+        ones = xt.reshape(convert(live, "i64"), shape=(n, 1))
+        sizes = xt.reshape(_combined(starts, order, ones, 0, "add"), shape=(bags,))
+    out = _combined(starts, order, rows, least, "max" if mode == 2 else "add")
     if mode == 1:
-        least = xt.maximum(sizes, xt.scalar(1, "i64"))
-        out = xt.div(out, xt.reshape(convert(least, element(out)), shape=(bags, 1)))
+        out = xt.div(out, xt.reshape(convert(xt.maximum(sizes, xt.scalar(1, "i64")), element(out)), shape=(bags, 1)))
+    if mode == 2:
+        some = xt.compare(sizes, xt.scalar(0, "i64"), direction="gt")
+        out = xt.select(xt.reshape(some, shape=(bags, 1)), out, scalar(0, out))
     if mode == 2 and cx.wants(3):
-        largest = convert(_largest_of(rows, own, live, out, indices), cx.out(3).dtype)
+        largest = convert(_largest_of(xt.gather(weight, indices, axis=0), own, live, out, indices), cx.out(3).dtype)
         return out, _as_torch(cx, 1, own), _as_torch(cx, 2, sizes), largest
     return out, *(_as_torch(cx, i + 1, v) for i, v in enumerate((own, sizes, sizes)))
+
+
+def _inside(x: Value, last: Dim) -> Value:
+    """Numbers from 0 to `last`."""
+    return xt.minimum(xt.maximum(x, xt.scalar(0, "i64")), dim_scalar(last, "i64"))
+
+
+def _combined(starts: Value, order: Value, rows: Value, first: float, kind: str) -> Value:
+    """[bags, width]: `first` and the rows of each bag."""
+    return xt.combine_segments(full((1, 1), first, element(rows)), starts, order, rows, reduction=kind)
 
 
 def bag_sizes(own: Value, live: Value, bags: Dim) -> Value:
@@ -66,45 +86,34 @@ def bag_sizes(own: Value, live: Value, bags: Dim) -> Value:
 
 def bag_of_each(n: Dim, offsets: Value) -> Value:
     """[n]: how many bags begin at the index or before, less one."""
-    at = xt.iota(shape=(n, 1), axis=0, dtype="i64")
-    begun = xt.compare(xt.reshape(offsets, shape=(1, xt.shape_of(offsets)[0])), at, direction="le")
-    return xt.sub(xt.reduce(convert(begun, "i64"), kind="sum", axes=(1,)), xt.scalar(1, "i64"))
+    begun = xt.scatter_elements(full((n + 1,), 0, "i64"), _inside(offsets, n), full(xt.shape_of(offsets), 1, "i64"),
+                                axis=0, reduction="add")
+    return xt.sub(slice_axis(xt.cumulative(begun, kind="sum", axis=0), 0, 0, n), xt.scalar(1, "i64"))
+
+
+def _padding(cx: Context) -> Value | None:
+    """The index that does not count, i64, or None."""
+    padding = cx.get("padding_idx", -1)
+    if padding >= 0:
+        return cx.value_of(padding, "i64")
+    if cx.node.op.endswith("padding_idx") and cx["padding_idx"] is not None:
+        return dim_scalar(cx.shape("weight")[0] + padding, "i64")
+    return None
 
 
 def live_indices(cx: Context, indices: Value) -> Value:
     """i1 [n]: which indices count; `padding_idx` does not."""
-    padding = cx.get("padding_idx", -1)
-    if padding < 0:
-        if cx.node.op.endswith("padding_idx") and cx["padding_idx"] is not None:
-            padding = dim_scalar(cx.shape("weight")[0] + padding, "i64")
-        else:
-            return full(xt.shape_of(indices), True, "i1")
-    return xt.compare(indices, cx.value_of(padding, "i64"), direction="ne")
+    padding = _padding(cx)
+    return full(xt.shape_of(indices), True, "i1") if padding is None else xt.compare(indices, padding, direction="ne")
 
 
-def _rows(cx: Context, weight: Value, indices: Value) -> Value:
-    rows = xt.gather(weight, indices, axis=0)
+def _rows(cx: Context, weight: Value, indices: Value, live: Value, dead: float) -> Value:
+    """[n, width]: the row of each index times its factor; `dead` where it does not count."""
+    rows, column = xt.gather(weight, indices, axis=0), (xt.shape_of(indices)[0], 1)
     factors = cx.optional("per_sample_weights")
-    if factors is None:
-        return rows
-    return xt.mul(rows, xt.reshape(convert(factors, element(rows)), shape=(xt.shape_of(indices)[0], 1)))
-
-
-def _sums(rows: Value, own: Value, live: Value, bags: Dim) -> Value:
-    n, width = xt.shape_of(rows)
-    kept = xt.select(xt.reshape(live, shape=(n, 1)), rows, scalar(0, rows))
-    start = full((bags, width), 0, element(rows))
-    return xt.scatter_nd(start, xt.reshape(own, shape=(n, 1)), kept, reduction="add")
-
-
-def _largest(rows: Value, own: Value, live: Value, bags: Dim, sizes: Value) -> Value:
-    n, width = xt.shape_of(rows)
-    least = xt.scalar(lowest(element(rows)), element(rows))
-    kept = xt.select(xt.reshape(live, shape=(n, 1)), rows, least)
-    start = xt.broadcast(least, shape=(bags, width))
-    out = xt.scatter_nd(start, xt.reshape(own, shape=(n, 1)), kept, reduction="max")
-    some = xt.compare(sizes, xt.scalar(0, "i64"), direction="gt")
-    return xt.select(xt.reshape(some, shape=(bags, 1)), out, scalar(0, out))
+    if factors is not None:
+        rows = xt.mul(rows, xt.reshape(convert(factors, element(rows)), shape=column))
+    return xt.select(xt.reshape(live, shape=column), rows, xt.scalar(dead, element(rows)))
 
 
 def _largest_of(rows: Value, own: Value, live: Value, out: Value, indices: Value) -> Value:

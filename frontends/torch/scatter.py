@@ -6,7 +6,7 @@ from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.reduce import neutral
-from xcc.frontends.shared.helpers import along, convert, element, full, rank_of, scalar
+from xcc.frontends.shared.helpers import along, convert, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.arithmetic import floor_divide
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.elementwise import cast, truth
@@ -183,6 +183,9 @@ def slice_scatter(cx: Context) -> Value:
         return x
     if start == 0 and length == shape[axis]:
         return src
+    if step == 1:
+        return xt.concatenate(slice_axis(x, axis, 0, start), src, slice_axis(x, axis, start + length, shape[axis]),
+                              axis=axis)
     covered = (length - 1) * step + 1
     low: list[Dim]
     high: list[Dim]

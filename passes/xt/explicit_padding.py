@@ -1,25 +1,27 @@
-"""Convolutions lose their padding: an xt.pad before them makes it. Mirrored ends of rows become pieces of their own.
+"""Convolutions lose their padding: an xt.pad before them makes it. Mirrored and wrapped ends of rows become pieces of
+their own.
 
 A CPU kernel reads each input element many times, so testing the border inside its innermost loop costs more than
 writing the padded input once. A pad that only adds zeros around its input, or another constant (a zero point, in an
 operator of its own), is marked ``xcc.stored``: the kernel that makes the input writes it to its place in the padded
 buffer, and the constant around it (stage linalg: ``tensor.pad``).
 
-The elements of a row with mirrored ends are gathered one by one, but for tiles that are known to lie between them.
+The elements of a row with such ends are gathered one by one, but for tiles that are known to lie between them.
 """
 
 from __future__ import annotations
 
 from xcc._mlir import Module, Operation, Value, ir, owner_op
+from xcc.bounds import Bounds, interval
 from xcc.dialects import xt
 from xcc.dialects.xt.reading import Attrs
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.match import only_user
-from xcc.passes.xt.graph.rewrite import producer, rewrite
+from xcc.passes.xt.graph.rewrite import dim_bounds, producer, rewrite
 from xcc.symbolic import Dim
 
-ROW = 32        # elements between mirrored ends, of which a vector may lie apart from both
+ROW = 32        # elements between the ends, of which a vector may lie apart from both
 
 
 @register_pass
@@ -31,11 +33,13 @@ class ExplicitPadding(Pass):
 
     Before: ``xt.pad(x) {mode = "reflect", low = [2, 3], high = [0, 4]}``
     After:  ``xt.concatenate(xt.reverse(y[:, 1:4]), y, xt.reverse(y[:, -5:-1]))`` with
-            ``y = xt.pad(x) {mode = "reflect", low = [2, 0], high = [0, 0]}``
+            ``y = xt.pad(x) {mode = "reflect", low = [2, 0], high = [0, 0]}``; the ends of a wrapped row
+            (mode "wrap") are not reversed
     """
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        rewrite(module, {"pad": lambda op: _in_pieces(op) if _has_mirrored_rows(op) else None})
+        bounds = dim_bounds(module)
+        rewrite(module, {"pad": lambda op: _in_pieces(op) if _has_long_rows(op, bounds) else None})
         for op in ops_where(module, lambda o: o.name == "xt.convolution"):
             _rewrite(op)
 
@@ -68,12 +72,16 @@ def _store(x: Value) -> None:
         pad.attributes["xcc.stored"] = ir.UnitAttr.get()
 
 
-def _has_mirrored_rows(op: Operation) -> bool:
+def _has_long_rows(op: Operation, bounds: Bounds) -> bool:
+    """Whether both ends are elements of a row that is known to be long enough, or is a size of the call."""
     a, shape = xt.attrs_of(op), xt.shape_of(op.operands[0])
-    if a.mode != "reflect" or not shape or not all(isinstance(d, int) for d in (shape[-1], a.low[-1], a.high[-1])):
+    if a.mode not in ("reflect", "wrap") or not shape:
         return False
     low, high, row = a.low[-1], a.high[-1], shape[-1]
-    return isinstance(row, int) and row >= ROW and 0 <= low < row and 0 <= high < row and low + high > 0
+    if not isinstance(low, int) or not isinstance(high, int) or (isinstance(row, int) and row < ROW):
+        return False
+    most = interval(bounds, row, 0)[0] - (a.mode == "reflect")
+    return 0 <= low <= most and 0 <= high <= most and low + high > 0
 
 
 def _in_pieces(op: Operation) -> Value:
@@ -84,12 +92,15 @@ def _in_pieces(op: Operation) -> Value:
         x = xt.pad(x, **(vars(a) | {"low": (*a.low[:-1], 0), "high": (*a.high[:-1], 0)}))
     *rows, row = xt.shape_of(x)
 
-    def mirrored(start: Dim, limit: Dim) -> Value:
-        part = xt.slice(x, starts=(*(0 for _ in rows), start), limits=(*rows, limit))
-        return xt.reverse(part, axes=(last,))
+    mirrored = a.mode == "reflect"      # without the edge
 
-    ends = [mirrored(1, low + 1)] if low else [], [mirrored(row - 1 - high, row - 1)] if high else []
-    return xt.concatenate(*ends[0], x, *ends[1], axis=last)
+    def part(start: Dim, limit: Dim) -> Value:
+        taken = xt.slice(x, starts=(*(0 for _ in rows), start), limits=(*rows, limit))
+        return xt.reverse(taken, axes=(last,)) if mirrored else taken
+
+    begin = [part(1, low + 1) if mirrored else part(row - low, row)] if low else []
+    end = [part(row - 1 - high, row - 1) if mirrored else part(0, high)] if high else []
+    return xt.concatenate(*begin, x, *end, axis=last)
 
 
 def _all_dims(a: Attrs, spatial: tuple[int, ...]) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import aligned_shape, apply_rules, is_pointwise, name_of, producer, rebuilt, users_of
 from xcc.passes.xt.graph.split_dims import split_dims
+from xcc.passes.xt.products.read_parts import slice_of_product
 from xcc.passes.xt.xt_simplify import RULES as SIMPLER
 from xcc.symbolic import Dim
 
@@ -31,7 +32,8 @@ VIEWS = ("reshape", "slice", "transpose")
 
 @register_pass
 class MoveViews(Pass):
-    """Moves reshapes that merge the rows of a product behind its pointwise ops, and slices in front of other views.
+    """Moves reshapes that merge the rows of a product behind its pointwise ops, and slices in front of other views and
+    of products.
 
     in_place: products read an operand that a transpose makes as it lies, along its own dims.
     """
@@ -41,7 +43,7 @@ class MoveViews(Pass):
     def run(self, module: Module, ctx: PassContext) -> None:
         rules: dict[str, list[Callable[[Operation], Value | None]]] = {
             "dot_general": [partial(_product_of_merged_rows, saved=self.in_place), _product_of_turned_rows],
-            "slice": [_slice_of_transpose],
+            "slice": [_slice_of_transpose, slice_of_product],
             "transpose": [_transpose_of_merged],
             "reshape": [_reshape_of_slice, _reshape_of_transpose]}
         if self.in_place:

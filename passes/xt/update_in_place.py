@@ -20,7 +20,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.load_time import VIEWS
 from xcc.passes.xt.graph.memory_uses import UPDATES, MemoryUses
 from xcc.passes.xt.graph.op_graph import IN_PLACE, nominal_count
-from xcc.passes.xt.graph.rewrite import at, blocks_of, dim_bounds, name_of, producer
+from xcc.passes.xt.graph.rewrite import blocks_of, dim_bounds, name_of
 
 SHARE = 4       # what is changed is at most this part of a temporary: a kernel that writes all of it may do more
 WALKED = 32     # updates that the threads of a GPU walk in the time of other ways to order them
@@ -51,23 +51,7 @@ def _mark_block(block: Block, bounds: Mapping[str, tuple[int, int]], threads: bo
                 and uses.end_at(operation.operands[0], operation) and _is_small(operation, bounds, threads):
             found[operation] = None
     for op in list(found):      # behind all look-ups: an operation's hash changes with its attributes
-        if name_of(op) == "scatter_elements":
-            op.operands[1] = _narrow(op)
         op.attributes[IN_PLACE] = ir.UnitAttr.get(op.context)
-
-
-def _narrow(op: Operation) -> Value:
-    """The indices of a scatter_elements, those that are one for all of a row once: not in memory for each element."""
-    indices = op.operands[1]
-    source = producer(indices, "broadcast")
-    if source is None:
-        return indices
-    given, whole = xt.shape_of(source.operands[0]), xt.shape_of(indices)
-    given = (*(1,) * (len(whole) - len(given)), *given)
-    if given[xt.attrs_of(op).axis] != whole[xt.attrs_of(op).axis]:
-        return indices
-    with at(op):
-        return xt.reshape(source.operands[0], shape=given)
 
 
 def ops_of_updates(block: Block) -> list[Operation]:

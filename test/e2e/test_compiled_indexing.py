@@ -87,6 +87,33 @@ def test_scatter_elements(data: Any) -> None:
 
 
 @given(st.data())
+@examples(8)
+def test_scatter_of_rows(data: Any) -> None:
+    """One index for all of a row, or of a part of it, repeated for its elements."""
+    x = data.draw(arrays(shapes((2, 3), SMALL.filter(bool)), ["float32", "int32"]))
+    axis, kind = data.draw(st.integers(0, x.ndim - 1)), data.draw(st.sampled_from(["none", "add", "max"]))
+    shape = [data.draw(st.sampled_from([n, n // 2])) for n in x.shape]
+    shape[axis] = data.draw(SMALL)
+    given = [n if d == axis else data.draw(st.sampled_from([1, 1, n])) for d, n in enumerate(shape)]
+    at = indices(data, given, x.shape[axis], wild=False)
+    check(lambda v, i, u: xt.scatter_elements(v, xt.broadcast(i, shape=shape), u, axis=axis, reduction=kind), x, at,
+          filled(shape, str(x.dtype), 3, 0.5, 1.5), tolerance=4)
+
+
+@given(st.data())
+@examples(6)
+def test_segments(data: Any) -> None:
+    """Rows of a table that a list names, combined in parts of the list: some empty, some wider than a block."""
+    dtype = data.draw(st.sampled_from(["float32", "float16", "int32"]))
+    width, places, named = data.draw(st.sampled_from([1, 5, 64, 300])), data.draw(SMALL), data.draw(st.integers(0, 9))
+    starts = np.sort(indices(data, (places + 1,), named + 1, wild=False) % (named + 1)).astype(np.int32)
+    x = filled([data.draw(st.sampled_from([1, n])) for n in (places, width)], dtype, 2, 0.5, 1.5)
+    kind = data.draw(st.sampled_from(["add", "mul", "max", "min"]))
+    check(lambda v, s, o, u: xt.combine_segments(v, s, o, u, reduction=kind), x, starts,
+          indices(data, (named,), 7, wild=False) % 7, filled((7, width), dtype, 3, 0.5, 1.5), tolerance=8)
+
+
+@given(st.data())
 @examples(14)
 def test_scatter_nd(data: Any) -> None:
     dtype = data.draw(st.sampled_from(PLAIN))

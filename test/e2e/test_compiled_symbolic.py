@@ -46,6 +46,12 @@ def side_by_side(a: Any, b: Any, c: Any) -> Any:
     return y, xt.pad(y, low=(0, 9), high=(0, 8), mode="wrap"), xt.pad(y, low=(0, 5), high=(0, 4), mode="reflect")
 
 
+def beyond(a: Any, b: Any) -> Any:
+    """Columns that go around, several times where they are short."""
+    y = xt.concatenate(a, b, axis=0)
+    return tuple(xt.pad(y, low=(3, 0), high=(4, 0), mode=mode) for mode in ("wrap", "reflect"))
+
+
 def pairs(a: Any) -> Any:
     """Columns of rows of three, others of them beside each other."""
     first, second, third = (xt.slice(a, starts=(0, 0, i), limits=(N, M, i + 1)) for i in range(3))
@@ -90,6 +96,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[Shape, Any]]]] = {
     "every third": (lambda a: xt.cumulative(xt.exp(xt.slice(a, starts=(0, 0), limits=(N, M), strides=(1, 3))),
                                             kind="sum", axis=1), [x(N, M)]),
     "joined": (joined, [x(N, 5), x(M, 5)]),
+    "beyond": (beyond, [x(N, M), x(1, M)]),
     "side by side": (side_by_side, [x(7, N), x(7, M), x(7, 6)]),
     "padded": (lambda a: xt.pad(a, low=(1, 0), high=(N, 2), value=3.0), [x(N, M)]),
     "resized": (lambda a: xt.resize(a, shape=(1, 2, 2 * N, floordiv(M, 2)), mode="linear", coordinate="asymmetric"),

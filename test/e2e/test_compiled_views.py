@@ -104,3 +104,20 @@ def test_operands_that_lie_either_way(data: Any) -> None:
         return tuple(shape[order.index(d)] for d in range(3))
 
     check(body, filled(stored((batch, m, k), orders[0]), dtype, 1), filled(stored((batch, k, n), orders[1]), dtype, 2))
+
+
+@given(st.data())
+@examples(8)
+def test_parts_of_products(data: Any) -> None:
+    """Rows, columns and batches of a product behind pointwise ops, which a slice alone reads."""
+    x, w, b = filled((3, 9, 5), np.float32, 1), filled((3, 5, 8), np.float32, 2), filled((9, 1), np.float32, 3)
+    starts = [data.draw(st.integers(0, n - 1)) for n in (3, 9, 8)]
+    limits = [data.draw(st.integers(low + 1, n)) for low, n in zip(starts, (3, 9, 8), strict=True)]
+    strides, gelu = [data.draw(st.integers(1, 3)) for _ in range(3)], data.draw(st.booleans())
+
+    def body(x: Any, w: Any, b: Any) -> Any:
+        y = xt.dot_general(x, w, lhs_batch=(0,), rhs_batch=(0,), lhs_contract=(2,), rhs_contract=(1,))
+        z = xt.gelu(xt.add(y, b)) if gelu else xt.tanh(xt.mul(b, y))
+        return xt.slice(z, starts=starts, limits=limits, strides=strides)
+
+    check(body, x, w, b, tolerance=8)

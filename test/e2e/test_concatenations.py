@@ -13,6 +13,7 @@ from compiled import behind_poison, check, compare, compiled, examples, filled, 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xcc._mlir import ir
 from xcc.dialects import xt
 from xcc.dialects.xt.interpret import interpret
 from xcc.runtime.program import Launch
@@ -46,6 +47,21 @@ def test_parts(data: Any) -> None:
     shapes = [[s[before.index(d)] for d in range(3)] for s in shapes]
     check(lambda *values: joined(values, axis, perm, op, before),
           *(filled(s, dtype, seed) for seed, s in enumerate(shapes)), dynamic=data.draw(st.booleans()))
+
+
+@given(st.data())
+@examples(6)
+def test_slices(data: Any) -> None:
+    """What is taken of one part or of several, with steps."""
+    axis, parts = data.draw(st.integers(0, 1)), data.draw(st.lists(st.integers(1, 6), min_size=2, max_size=4))
+    bounds = np.cumsum([0, *parts])
+    first, last = sorted(data.draw(st.lists(st.integers(0, len(parts)), min_size=2, max_size=2, unique=True)))
+    whole = (int(bounds[-1]), 9)[::1 - 2 * axis]
+    starts = [int(bounds[first]) if d == axis else 2 for d in range(2)]
+    limits = [int(bounds[last]) if d == axis else n for d, n in enumerate(whole)]
+    step = data.draw(st.integers(1, 3))
+    check(lambda *v: xt.slice(xt.concatenate(*v, axis=axis), starts=starts, limits=limits, strides=[step, step]),
+          *(filled((n, 9)[::1 - 2 * axis], np.float32, seed) for seed, n in enumerate(parts)))
 
 
 @given(st.data())
@@ -110,3 +126,17 @@ def test_mirrored_ends(data: Any) -> None:
     low, high = ([data.draw(st.sampled_from([0, 1, n - 1])) for n in (3, size)] for _ in range(2))
     dtype = data.draw(st.sampled_from([np.float32, np.float16, np.int8]))
     check(lambda v: xt.pad(v, low=(0, *low), high=(0, *high), mode=mode), filled((2, 3, size), dtype, 1))
+
+
+def test_ends_of_rows_of_bounded_sizes() -> None:
+    """Rows that are longer than their ends, whatever size they have: pieces."""
+    module = module_of(lambda v: tuple(xt.pad(v, low=(0, 4), high=(1, 3), mode=mode) for mode in ("reflect", "wrap")),
+                       [xt.TensorType((3, sym("m")), "f32")])
+    with module.context:
+        module.operation.attributes["xt.dims"] = ir.Attribute.parse("{m = [5, 4096]}")
+    model = compiled(module)
+    for size in (5, 6, 64, 257):
+        given = [filled((3, size), np.float32, 1)]
+        outputs = model.run({"x0": behind_poison(given[0])})
+        for got, want in zip(outputs.values(), interpret(module, given), strict=True):
+            compare(got, want, 0.0)

@@ -1,14 +1,16 @@
-"""Loop kernels of scatters on GPUs: last_writers, segment_starts, combine_segments."""
+"""Loop kernels of places: last_writers, segment_starts, combine_segments."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from xcc._mlir import Value, arith_d, memref_d
+from xcc._mlir import Type, Value, arith_d, memref_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, to_i32, to_index
-from xcc.passes.xt_to_linalg.loops.loops import LoopKernel, size_of
+from xcc.passes.xt_to_linalg.loops.loops import COLUMNS, LoopKernel, size_of
 from xcc.passes.xt_to_linalg.ops.elementwise import binary
 from xcc.symbolic import ceildiv
 
@@ -67,12 +69,47 @@ def segment_starts(k: LoopKernel) -> None:
 
 @converts_to_loops("combine_segments")
 def combine_segments(k: LoopKernel) -> None:
-    """An iteration an element; narrow floats are combined in f32 and rounded once."""
+    """Narrow floats are combined in f32 and rounded once."""
     (x, starts, order, updates), out = k.inputs, k.outputs[0]
-    reduction = k.op.attr("reduction")
     acc = accumulator(x.dtype)
 
-    places, width = out.dims
+    def segment(row: Value) -> tuple[Value, Value]:
+        first, last = (to_index(starts.load([arith_d.addi(row, k.dim(n))])) for n in (0, 1))
+        return first, last
+
+    def begin(row: Value, at: Value) -> Value:
+        return scalar.convert(x.load([k.dim(0) if d == 1 else i for d, i in zip(x.dims, (row, at), strict=True)]),
+                              x.dtype, acc)
+
+    def combined(total: Value, i: Value, at: Value) -> Value:
+        value = updates.load([i, at])
+        return binary(OPS[k.op.attr("reduction")], total, scalar.convert(value, updates.dtype, acc), acc)
+
+    def finish(total: Value, coords: list[Value]) -> None:
+        out.store(scalar.convert(total, acc, x.dtype), coords)
+
+    steps = _Steps(segment, begin, lambda i: to_index(order.load([i])), combined, finish)
+    if k.threads:
+        _elements(k, steps)
+    else:
+        _neighbours(k, steps, acc)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What both walks over segments do: where a row's segment begins and ends, an element's first total, the row of the
+    updates that a place of the order names, a total with an element of it, and the result."""
+
+    segment: Callable[[Value], tuple[Value, Value]]
+    begin: Callable[[Value, Value], Value]
+    source: Callable[[Value], Value]
+    combined: Callable[[Value, Value, Value], Value]
+    finish: Callable[[Value, list[Value]], None]
+
+
+def _elements(k: LoopKernel, steps: _Steps) -> None:
+    """A thread an element, or a few."""
+    places, width = k.outputs[0].dims
     together = TOGETHER if isinstance(width, int) and width >= 32 * TOGETHER else 1
     apart = ceildiv(width, together)    # columns between those of an iteration: neighbours are those of neighbours
 
@@ -80,20 +117,42 @@ def combine_segments(k: LoopKernel) -> None:
         row = c[0]
         columns = [arith_d.addi(c[1], k.dim(apart * n)) for n in range(together)]
         safe = [arith_d.minui(at, k.dim(width - 1)) if n else at for n, at in enumerate(columns)]
-        first, last = (to_index(starts.load([arith_d.addi(row, k.dim(n))])) for n in (0, 1))
+        first, last = steps.segment(row)
 
         def step(i: Value, carried: list[Value]) -> list[Value]:
-            source = to_index(order.load([i]))
-            values = [updates.load([source, at]) for at in safe]
-            return [binary(OPS[reduction], total, scalar.convert(value, updates.dtype, acc), acc)
-                    for total, value in zip(carried, values, strict=True)]
+            source = steps.source(i)
+            return [steps.combined(total, source, at) for total, at in zip(carried, safe, strict=True)]
 
-        begin = [[k.dim(0) if d == 1 else i for d, i in zip(x.dims, (row, at), strict=True)] for at in safe]
-        totals = k.fold(last, [scalar.convert(x.load(at), x.dtype, acc) for at in begin], step, first)
+        totals = k.fold(last, [steps.begin(row, at) for at in safe], step, first)
         for at, total in zip(columns, totals, strict=True):
             def store(at: Any = at, total: Value = total) -> None:
-                out.store(scalar.convert(total, acc, x.dtype), [row, at])
+                steps.finish(total, [row, at])
 
             k.when(arith_d.cmpi(_I.ult, at, k.dim(width)), store)
 
     k.rows([places, apart], element)
+
+
+def _neighbours(k: LoopKernel, steps: _Steps, acc: Type) -> None:
+    """Totals of neighbours in a row wait on the stack for the next update."""
+    places, width = k.outputs[0].dims
+
+    def row(c: list[Value]) -> None:
+        left = arith_d.muli(c[1], k.dim(COLUMNS))
+        count = arith_d.minsi(arith_d.subi(k.dim(width), left), k.dim(COLUMNS))
+        totals = k.scratch(COLUMNS, acc)
+        first, last = steps.segment(c[0])
+
+        def at(j: Value) -> Value:
+            return arith_d.addi(left, j)
+
+        def update(i: Value) -> None:
+            source = steps.source(i)
+            k.loop(count, lambda j: memref_d.store(steps.combined(memref_d.load(totals, [j]), source, at(j)),
+                                                   totals, [j]))
+
+        k.loop(count, lambda j: memref_d.store(steps.begin(c[0], at(j)), totals, [j]))
+        k.loop(last, update, first)
+        k.loop(count, lambda j: steps.finish(memref_d.load(totals, [j]), [c[0], at(j)]))
+
+    k.rows([places, ceildiv(width, COLUMNS)], row)

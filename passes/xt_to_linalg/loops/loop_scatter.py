@@ -23,7 +23,6 @@ from xcc.symbolic import Dim
 _I = arith_d.CmpIPredicate
 COPIED = 8
 WARP = 32           # neighbours whose indices are words of memory side by side
-COLUMNS = 256       # neighbours whose updates go together on CPUs
 TOGETHER = 32       # bits of a mask: indices that a thread compares ahead of the first write
 _OPS = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
@@ -173,7 +172,7 @@ def scatter_elements(k: LoopKernel) -> None:
 
             k.loop(updates.dims[axis], write)
 
-        _columns(k, others, neighbours)
+        k.columns(others, neighbours)
     elif axis == len(x.dims) - 1 or not others:      # the ranges of a row read its indices together
         k.rows([*others, ranges], lambda c: row(c[len(others)], c[:len(others)]))
     else:       # so do those of WARP neighbours along the last dim
@@ -207,20 +206,6 @@ def _index_of(k: LoopKernel, axis: int, coords: list[Value]) -> Value:
                          for d, (n, at) in enumerate(zip(indices.dims, coords, strict=True))])
 
 
-def _columns(k: LoopKernel, dims: Sequence[Dim],
-             body: Callable[[list[Value], Callable[[Callable[[Value], None]], None]], None]) -> None:
-    """Rows of neighbours along the last of `dims`, side by side: ``body(rest, each)``, where ``each(f)`` calls f for
-    all of them in turn, so that what they write at one place lies together."""
-    *outer, last = dims
-
-    def row(c: list[Value]) -> None:
-        first = arith_d.muli(c[len(outer)], k.dim(COLUMNS))
-        end = arith_d.minsi(arith_d.addi(first, k.dim(COLUMNS)), k.dim(last))
-        body(c[:len(outer)], lambda f: k.loop(end, f, first))
-
-    k.rows([*outer, symbolic.ceildiv(last, COLUMNS)], row)
-
-
 @converts_to_loops("scatter_nd")
 def scatter_nd(k: LoopKernel) -> None:
     """Elements of a slice are independent; index vectors are applied in order."""
@@ -250,7 +235,7 @@ def scatter_nd(k: LoopKernel) -> None:
     if k.threads:
         k.rows([ranges, *inner], lambda c: element(c[0], c[1:len(inner) + 1]))
     elif inner:
-        _columns(k, inner, columns)
+        k.columns(inner, columns)
     else:
         k.rows([], lambda _: element(None, []))
 

@@ -83,20 +83,32 @@ def nonzero(k: LoopKernel) -> None:
             _store_count(k, places, total, count)
         return
 
-    def test(i: Value) -> Value:
-        return _is_set(x.load(k.unflat(i, x.dims)), x.dtype)
+    line = _line(x)
 
     def body(_: list[Value]) -> None:
-        n = _count(k, total, test)
+        n = _count(k, total, lambda i: _is_set(line([i]), x.dtype))
         count.store(to_i64(n), [k.dim(0)])
 
-        def write(i: Value, at: Value) -> None:
-            for axis, c in enumerate(k.unflat(i, x.dims)):
-                out.store(to_i64(c), [arith_d.addi(arith_d.muli(k.dim(axis), n), at)])
+        def element(c: list[Value], carried: list[Value]) -> list[Value]:
+            chosen, at = _is_set(x.load(c), x.dtype), carried[0]
 
-        _each(k, total, test, write)
+            def write() -> None:
+                for axis, value in enumerate(c):
+                    out.store(to_i64(value), [arith_d.addi(arith_d.muli(k.dim(axis), n), at)])
+
+            k.when(chosen, write)
+            return [arith_d.addi(at, arith_d.select(chosen, k.dim(1), k.dim(0)))]
+
+        k.nest_fold(x.dims, [k.dim(0)], element)
 
     k.rows([], body)
+
+
+def _line(x: Buffer) -> Callable[[list[Value]], Value]:
+    """Loads of `x` by row-major position, without a division."""
+    if not x.dims:
+        return lambda _: x.load([])
+    return x.load if len(x.dims) == 1 else x.merged([range(len(x.dims))]).load
 
 
 @converts_to_loops("compress")
@@ -129,6 +141,8 @@ def compress(k: LoopKernel) -> None:
             _store_count(k, rest[0], length, count)
         return
 
+    line = _line(x)
+
     def test(i: Value) -> Value:
         return condition.load([i])
 
@@ -139,8 +153,8 @@ def compress(k: LoopKernel) -> None:
         def write(i: Value, at: Value) -> None:
             def element(c: list[Value]) -> None:
                 head, tail = c[:len(before)], c[len(before):]
-                source = k.unflat(i, x.dims) if flat else [*head, i, *tail]
-                out.store(x.load(source), [k.flat([*head, at, *tail], [*before, n, *after])])
+                value = line([i]) if flat else x.load([*head, i, *tail])
+                out.store(value, [k.flat([*head, at, *tail], [*before, n, *after])])
 
             k.nest([*before, *after], element)
 

@@ -22,6 +22,8 @@ from xcc.symbolic import Dim
 
 PARALLEL_WORK = 1 << 14
 """Elements below which waking threads costs more than it saves."""
+COLUMNS = 256
+"""Neighbours whose updates go together on CPUs."""
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 
@@ -99,6 +101,19 @@ class LoopKernel:
             body(list(block.arguments))
             ends = ir.Operation.create("scf.forall.in_parallel", regions=1)
             ends.regions[0].blocks.append()
+
+    def columns(self, dims: Sequence[Dim],
+                body: Callable[[list[Value], Callable[[Callable[[Value], None]], None]], None]) -> None:
+        """Rows of neighbours along the last of `dims`, side by side: ``body(rest, each)``, where ``each(f)`` calls f
+        for all of them in turn, so that what they write at one place lies together."""
+        *outer, last = dims
+
+        def row(c: list[Value]) -> None:
+            first = arith_d.muli(c[len(outer)], self.dim(COLUMNS))
+            end = arith_d.minsi(arith_d.addi(first, self.dim(COLUMNS)), self.dim(last))
+            body(c[:len(outer)], lambda f: self.loop(end, f, first))
+
+        self.rows([*outer, symbolic.ceildiv(last, COLUMNS)], row)
 
     def fold(self, extent: Any, starts: Sequence[Value], body: Callable[[Any, list[Any]], Sequence[Any]],
              first: Value | None = None) -> list[Value]:

@@ -17,6 +17,9 @@ from xcc.passes.xt_to_linalg.build.types import constant
 from xcc.passes.xt_to_linalg.build.view import View, expand_dims
 from xcc.symbolic import Dim
 
+ROUNDS = 4
+"""Up to here steps without a division take less time."""
+
 
 def pad_view(b: Builder, x: View, low: Sequence[Dim], high: Sequence[Dim], interior: Sequence[int],
              value: float | int | View, dims: Sequence[Dim] | None = None) -> View:
@@ -84,22 +87,36 @@ def _outside(b: Builder, mode: str, at: Value, extent: Dim, most: Dim) -> Value:
     """A coordinate at most `most` outside [0, extent) brought inside: clamped, wrapped, or mirrored without repeating
     the edge.
 
-    Where it is known to be no more than once around no division finds it: vectors have none.
+    Where it is known how often it is around at most, which is at most `most` times, no division finds it: vectors have
+    none.
     """
     if mode == "edge":
         return b.clamp(at, extent)
-    once = isinstance(most, int) and isinstance(extent, int) and 0 < most < extent
+    rounds = _rounds(mode, most, extent)
     period = b.dim(symbolic.dim_max(2 * (extent - 1), 1) if mode == "reflect" else extent)
-    if mode == "reflect" and once:
-        at = arith_d.maxsi(at, arith_d.subi(b.dim(0), at))
-    elif once:
-        beyond = arith_d.cmpi(arith_d.CmpIPredicate.sge, at, period)
-        at = arith_d.select(beyond, arith_d.subi(at, period), _from_end(b, at, period))
-    else:
-        at = _from_end(b, arith_d.remsi(at, period), period)
-    if mode == "reflect":
-        at = arith_d.minsi(at, arith_d.subi(period, at))
+    if rounds is None:
+        at, rounds = _from_end(b, arith_d.remsi(at, period), period), 0
+        if mode == "reflect":
+            at = arith_d.minsi(at, arith_d.subi(period, at))
+    for _ in range(rounds):
+        if mode == "reflect":
+            at = arith_d.maxsi(at, arith_d.subi(b.dim(0), at))
+            at = arith_d.minsi(at, arith_d.subi(period, at))
+        else:
+            beyond = arith_d.cmpi(arith_d.CmpIPredicate.sge, at, period)
+            at = arith_d.select(beyond, arith_d.subi(at, period), _from_end(b, at, period))
     return b.clamp(at, extent)
+
+
+def _rounds(mode: str, most: Dim, extent: Dim) -> int | None:
+    """How often a coordinate at most `most` outside is mirrored at both ends, or moved by the extent, until it is
+    inside: each time it is nearer by the extent (less one where mirrored, and one element is the edge itself). None
+    where these are many or nobody knows."""
+    if not isinstance(most, int):
+        return None
+    size = max(extent - (mode == "reflect"), 1) if isinstance(extent, int) else 1
+    rounds = -(-most // size)
+    return rounds if rounds <= ROUNDS else None
 
 
 def _from_end(b: Builder, at: Value, period: Value) -> Value:

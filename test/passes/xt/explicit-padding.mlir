@@ -1,4 +1,4 @@
-// RUN: %xcc_opt %s --pass-pipeline=explicit-padding | filecheck %s
+// RUN: %xcc_opt %s --pass-pipeline=explicit-padding --split-input-file | filecheck %s
 
 // CHECK-LABEL: func.func @padded(
 // CHECK: %[[P:.*]] = "xt.pad"(%{{.*}}) {high = [0, 2, 1, 0], interior = [0, 0, 0, 0], low = [0, 1, 1, 0]{{.*}}xcc.stored
@@ -56,4 +56,19 @@ func.func @mirrored(%x: tensor<5x64xf32>) -> tensor<8x71xf32> {
 func.func @mirrored_short(%x: tensor<5x16xf32>) -> tensor<8x23xf32> {
   %0 = "xt.pad"(%x) {low = [2, 3], high = [1, 4], interior = [0, 0], mode = "reflect", value = 0.0 : f64} : (tensor<5x16xf32>) -> tensor<8x23xf32>
   return %0 : tensor<8x23xf32>
+}
+
+// -----
+// A wrapped row has its other end beside it. So it is where a size of the call is known to be long enough, and nowhere else.
+// CHECK-LABEL: func.func @wrapped(
+// CHECK: %[[A:.*]] = "xt.slice"(%arg0) {limits = [5, "m"], starts = [0, "m - 3"]
+// CHECK: %[[B:.*]] = "xt.slice"(%arg0) {limits = [5, 4], starts = [0, 0]
+// CHECK: "xtv.concatenate"(%[[A]], %arg0, %[[B]])
+// CHECK: "xt.pad"(%arg1)
+module attributes {xt.dims = {m = [4, 100]}} {
+  func.func @wrapped(%x: tensor<5x?xf32, [5, "m"]>, %y: tensor<5x?xf32, [5, "n"]>) -> (tensor<5x?xf32, [5, "m + 7"]>, tensor<5x?xf32, [5, "n + 7"]>) {
+    %0 = "xt.pad"(%x) {low = [0, 3], high = [0, 4], interior = [0, 0], mode = "wrap", value = 0.0 : f64} : (tensor<5x?xf32, [5, "m"]>) -> tensor<5x?xf32, [5, "m + 7"]>
+    %1 = "xt.pad"(%y) {low = [0, 3], high = [0, 4], interior = [0, 0], mode = "wrap", value = 0.0 : f64} : (tensor<5x?xf32, [5, "n"]>) -> tensor<5x?xf32, [5, "n + 7"]>
+    return %0, %1 : tensor<5x?xf32, [5, "m + 7"]>, tensor<5x?xf32, [5, "n + 7"]>
+  }
 }

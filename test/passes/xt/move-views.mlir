@@ -112,3 +112,36 @@ func.func @merged_heads(%x: tensor<2x3x8x16xf16>) -> tensor<8x6x16xf16> {
   %2 = "xt.transpose"(%1) {perm = [1, 0, 2]} : (tensor<6x8x16xf16>) -> tensor<8x6x16xf16>
   return %2 : tensor<8x6x16xf16>
 }
+
+// -----
+// Of a product that a slice alone reads, behind pointwise ops, the part is computed; of one that others read all is.
+// CHECK-LABEL: func.func @part_of_product(
+// CHECK-DAG: %[[X:.*]] = "xt.slice"(%arg0) {limits = [2, 128, 16], starts = [0, 127, 0]
+// CHECK-DAG: %[[W:.*]] = "xt.slice"(%arg1) {limits = [2, 16, 12], starts = [0, 0, 4], strides = [1, 1, 2]
+// CHECK: %[[Y:.*]] = "xt.dot_general"(%[[X]], %[[W]])
+// CHECK: %[[B:.*]] = "xt.slice"(%arg2) {limits = [12], starts = [4], strides = [2]
+// CHECK: %[[Z:.*]] = "xt.add"(%[[Y]], %[[B]])
+// CHECK: %[[ALL:.*]] = "xt.dot_general"(%arg0, %arg1)
+// CHECK: %[[P:.*]] = "xt.slice"(%[[ALL]])
+// CHECK: return %[[Z]], %[[ALL]], %[[P]]
+func.func @part_of_product(%x: tensor<2x128x16xf32>, %w: tensor<2x16x12xf32>, %b: tensor<12xf32>) -> (tensor<2x1x4xf32>, tensor<2x128x12xf32>, tensor<2x1x12xf32>) {
+  %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : (tensor<2x128x16xf32>, tensor<2x16x12xf32>) -> tensor<2x128x12xf32>
+  %1 = "xt.add"(%0, %b) : (tensor<2x128x12xf32>, tensor<12xf32>) -> tensor<2x128x12xf32>
+  %2 = "xt.slice"(%1) {starts = [0, 127, 4], limits = [2, 128, 12], strides = [1, 1, 2]} : (tensor<2x128x12xf32>) -> tensor<2x1x4xf32>
+  %3 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : (tensor<2x128x16xf32>, tensor<2x16x12xf32>) -> tensor<2x128x12xf32>
+  %4 = "xt.slice"(%3) {starts = [0, 127, 0], limits = [2, 128, 12], strides = [1, 1, 1]} : (tensor<2x128x12xf32>) -> tensor<2x1x12xf32>
+  return %2, %3, %4 : tensor<2x1x4xf32>, tensor<2x128x12xf32>, tensor<2x1x12xf32>
+}
+
+// -----
+// So it is where several pointwise ops read the product, if all that is read of them is the part.
+// CHECK-LABEL: func.func @part_of_activation(
+// CHECK-NOT: tensor<128x32xf32>
+// CHECK: return
+func.func @part_of_activation(%x: tensor<128x16xf32>, %w: tensor<16x32xf32>) -> tensor<1x32xf32> {
+  %0 = "xt.dot_general"(%x, %w) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<128x16xf32>, tensor<16x32xf32>) -> tensor<128x32xf32>
+  %1 = "xt.tanh"(%0) : (tensor<128x32xf32>) -> tensor<128x32xf32>
+  %2 = "xt.mul"(%0, %1) : (tensor<128x32xf32>, tensor<128x32xf32>) -> tensor<128x32xf32>
+  %3 = "xt.slice"(%2) {starts = [127, 0], limits = [128, 32], strides = [1, 1]} : (tensor<128x32xf32>) -> tensor<1x32xf32>
+  return %3 : tensor<1x32xf32>
+}

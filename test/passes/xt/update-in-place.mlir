@@ -53,14 +53,3 @@ func.func @loop(%c: tensor<8x4xf32>, %u: tensor<4x4xf32>, %i: tensor<i64>, %g: t
   }) : (tensor<8x4xf32>) -> tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }
-
-// One index for a row of elements is not repeated for each of them.
-// CHECK-LABEL: func.func @rows(
-// CHECK: %[[I:.*]] = "xt.reshape"(%arg2) {{.*}} -> tensor<2x1xi64>
-// CHECK: "xt.scatter_elements"(%arg0, %[[I]], %arg1) {{.*}}xt.in_place
-func.func @rows(%c: tensor<8x4xf32> {xt.name = "past"}, %u: tensor<2x4xf32> {xt.name = "u"}, %i: tensor<2x1xi64> {xt.name = "i"})
-    -> (tensor<8x4xf32> {xt.name = "present", xt.updates = "past"}) {
-  %0 = "xt.broadcast"(%i) {shape = [2, 4]} : (tensor<2x1xi64>) -> tensor<2x4xi64>
-  %1 = "xt.scatter_elements"(%c, %0, %u) {axis = 0 : i64, reduction = "none"} : (tensor<8x4xf32>, tensor<2x4xi64>, tensor<2x4xf32>) -> tensor<8x4xf32>
-  return %1 : tensor<8x4xf32>
-}

@@ -197,3 +197,47 @@ func.func @turned_and_split(%x: tensor<2x6x4xf32>) -> tensor<2x8x3xf32> {
   %y = "xt.transpose"(%m) {perm = [0, 2, 1]} : (tensor<2x3x8xf32>) -> tensor<2x8x3xf32>
   return %y : tensor<2x8x3xf32>
 }
+
+// -----
+// One index for a row of elements is not repeated for each of them; whole rows along the first axis are written as rows.
+// CHECK-LABEL: func.func @rows(
+// CHECK: %[[I:.*]] = "xt.reshape"(%arg2) {{.*}} -> tensor<2x1xi64>
+// CHECK: "xt.scatter_nd"(%arg0, %[[I]], %arg1) {reduction = "add"}
+// CHECK: %[[J:.*]] = "xt.reshape"(%arg2) {{.*}} -> tensor<1x2x1xi64>
+// CHECK: "xt.scatter_elements"(%arg3, %[[J]], %arg4)
+func.func @rows(%c: tensor<8x4xf32>, %u: tensor<2x4xf32>, %i: tensor<2xi64>, %d: tensor<3x8x4xf32>, %v: tensor<3x2x4xf32>)
+    -> (tensor<8x4xf32>, tensor<3x8x4xf32>) {
+  %c0 = "xt.reshape"(%i) {shape = [2, 1]} : (tensor<2xi64>) -> tensor<2x1xi64>
+  %0 = "xt.broadcast"(%c0) {shape = [2, 4]} : (tensor<2x1xi64>) -> tensor<2x4xi64>
+  %1 = "xt.scatter_elements"(%c, %0, %u) {axis = 0 : i64, reduction = "add"} : (tensor<8x4xf32>, tensor<2x4xi64>, tensor<2x4xf32>) -> tensor<8x4xf32>
+  %2 = "xt.broadcast"(%c0) {shape = [3, 2, 4]} : (tensor<2x1xi64>) -> tensor<3x2x4xi64>
+  %3 = "xt.scatter_elements"(%d, %2, %v) {axis = 1 : i64, reduction = "none"} : (tensor<3x8x4xf32>, tensor<3x2x4xi64>, tensor<3x2x4xf32>) -> tensor<3x8x4xf32>
+  return %1, %3 : tensor<8x4xf32>, tensor<3x8x4xf32>
+}
+
+// -----
+// A part of each row, and an index along the axis that is repeated itself.
+// CHECK-LABEL: func.func @parts_of_rows(
+// CHECK: "xt.scatter_elements"(%arg0, %{{.*}}, %arg1) {{.*}}tensor<2x1xi64>
+// CHECK: "xt.scatter_elements"(%arg0, %{{.*}}, %arg1) {{.*}}tensor<2x3xi64>
+func.func @parts_of_rows(%c: tensor<8x4xf32>, %u: tensor<2x3xf32>, %i: tensor<2x1xi64>, %j: tensor<1x3xi64>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %0 = "xt.broadcast"(%i) {shape = [2, 3]} : (tensor<2x1xi64>) -> tensor<2x3xi64>
+  %1 = "xt.scatter_elements"(%c, %0, %u) {axis = 0 : i64, reduction = "add"} : (tensor<8x4xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<8x4xf32>
+  %2 = "xt.broadcast"(%j) {shape = [2, 3]} : (tensor<1x3xi64>) -> tensor<2x3xi64>
+  %3 = "xt.scatter_elements"(%c, %2, %u) {axis = 0 : i64, reduction = "add"} : (tensor<8x4xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<8x4xf32>
+  return %1, %3 : tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// -----
+// What a slice takes of one part of a concatenation; what it takes of two stays.
+// CHECK-LABEL: func.func @part_of_parts(
+// CHECK: "xtv.concatenate"
+// CHECK: %[[A:.*]] = "xt.slice"(%arg1) {limits = [2, 4], starts = [1, 1], strides = [1, 2]}
+// CHECK: %[[B:.*]] = "xt.slice"(%{{.*}}) {limits = [3, 6], starts = [0, 3]
+// CHECK: return %[[A]], %[[B]]
+func.func @part_of_parts(%x: tensor<3x4xf32>, %y: tensor<3x6xf32>) -> (tensor<1x2xf32>, tensor<3x3xf32>) {
+  %c = "xtv.concatenate"(%x, %y) {axis = 1 : i64} : (tensor<3x4xf32>, tensor<3x6xf32>) -> tensor<3x10xf32>
+  %0 = "xt.slice"(%c) {starts = [1, 5], limits = [2, 8], strides = [1, 2]} : (tensor<3x10xf32>) -> tensor<1x2xf32>
+  %1 = "xt.slice"(%c) {starts = [0, 3], limits = [3, 6], strides = [1, 1]} : (tensor<3x10xf32>) -> tensor<3x3xf32>
+  return %0, %1 : tensor<1x2xf32>, tensor<3x3xf32>
+}

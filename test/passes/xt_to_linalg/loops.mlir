@@ -42,7 +42,30 @@ func.func private @cumsum_across(%x: tensor<4x5x30x20xf32>) -> tensor<4x5x30x20x
 // CHECK-SAME: memref<3x4xi8>, %{{.*}}: memref<24xi64>, %[[COUNT:.*]]: memref<1xi64>
 func.func private @nonzero(%x: tensor<3x4xi1>) -> tensor<2x?xi64, [2, "n"]>
     attributes {xt.kernel, xt.symbols = []} {
+  // Counted in a line, written by loops over the dims: places are not divided.
+  // CHECK: %[[LINE:.*]] = memref.collapse_shape
+  // CHECK: scf.for
+  // CHECK: memref.load %[[LINE]]
   // CHECK: memref.store %{{.*}}, %[[COUNT]]
+  // CHECK: scf.for %[[I:.*]] = %{{[^ ]*}} to %c3
+  // CHECK-NEXT: scf.for %[[J:.*]] = %{{[^ ]*}} to %c4
+  // CHECK: memref.load %{{.*}}[%[[I]], %[[J]]]
   %0 = "xt.nonzero"(%x) {symbol = "n"} : (tensor<3x4xi1>) -> tensor<2x?xi64, [2, "n"]>
   return %0 : tensor<2x?xi64, [2, "n"]>
+}
+
+// -----
+
+// Totals of neighbours wait on the stack while the rows of a segment are added.
+// CHECK-LABEL: func.func private @segments
+// CHECK: scf.forall (%[[P:.*]], %{{.*}}) in (5, 1)
+// CHECK: %[[T:.*]] = memref.alloca() : memref<256xf32>
+// CHECK: %[[O:.*]] = memref.load %arg2[
+// CHECK: %[[R:.*]] = arith.index_cast %[[O]]
+// CHECK-NEXT: scf.for
+// CHECK: memref.load %arg3[%[[R]], %
+// CHECK: memref.store %{{.*}}, %[[T]]
+func.func private @segments(%x: tensor<1x1xf16>, %s: tensor<6xi32>, %o: tensor<20xi64>, %u: tensor<9x64xf16>) -> tensor<5x64xf16> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.combine_segments"(%x, %s, %o, %u) {reduction = "add"} : (tensor<1x1xf16>, tensor<6xi32>, tensor<20xi64>, tensor<9x64xf16>) -> tensor<5x64xf16>
+  return %0 : tensor<5x64xf16>
 }

@@ -49,7 +49,7 @@ func.func private @stored_pad(%x: tensor<?x4xf32, ["d0", 4]>) -> tensor<?x4xf32,
   return %1 : tensor<?x4xf32, ["d0 + 3", 4]>
 }
 
-// What is mirrored once around needs no division.
+// What is mirrored a few times needs no division.
 // CHECK-LABEL: func.func private @mirrored
 // CHECK: linalg.index 0
 // CHECK-NOT: arith.remsi
@@ -60,8 +60,17 @@ func.func private @mirrored(%x: tensor<8xf32>) -> tensor<15xf32> attributes {xt.
 }
 
 // CHECK-LABEL: func.func private @mirrored_again
-// CHECK: arith.remsi
+// CHECK-COUNT-2: arith.maxsi
+// CHECK-NOT: arith.remsi
+// CHECK: tensor.extract
 func.func private @mirrored_again(%x: tensor<8xf32>) -> tensor<16xf32> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.pad"(%x) {low = [8], high = [0], interior = [0], mode = "reflect", value = 0.0 : f64} : (tensor<8xf32>) -> tensor<16xf32>
   return %0 : tensor<16xf32>
+}
+
+// CHECK-LABEL: func.func private @mirrored_often
+// CHECK: arith.remsi
+func.func private @mirrored_often(%x: tensor<?xf32, ["d0"]>) -> tensor<?xf32, ["d0 + 8"]> attributes {xt.kernel, xt.symbols = ["d0"]} {
+  %0 = "xt.pad"(%x) {low = [8], high = [0], interior = [0], mode = "reflect", value = 0.0 : f64} : (tensor<?xf32, ["d0"]>) -> tensor<?xf32, ["d0 + 8"]>
+  return %0 : tensor<?xf32, ["d0 + 8"]>
 }

@@ -88,12 +88,19 @@ def check(model: Any, args: tuple[Any, ...], *others: tuple[Any, ...], tolerance
 
 
 def check_traced(f: Any, *args: Any, sizes: str = "symbolic", tolerance: float = 1e-5,
-                 others: tuple[tuple[Any, ...], ...] = ()) -> None:
-    """What `f` dispatches to gives what `f` gives, for `args` and `others`."""
+                 others: tuple[tuple[Any, ...], ...] = ()) -> TorchProgram:
+    """What `f` dispatches to, which gives what `f` gives, for `args` and `others`."""
     program = traced(f, args, sizes)
     for given in (args, *others):
         expected = [to_numpy(t) for t in _pytree.tree_leaves(f(*given)) if isinstance(t, torch.Tensor)]
         compare(evaluated(program, given), expected, tolerance)
+    return program
+
+
+def imported(program: TorchProgram) -> str:
+    """The text of the imported module."""
+    with shared_context(), ir.Location.unknown():
+        return str(load(program)[0])
 
 
 def compare(results: list[Any], expected: list[Any], tolerance: float) -> None:
