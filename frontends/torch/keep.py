@@ -69,7 +69,7 @@ def _instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: 
     return torch.group_norm(x, x.shape[1], weight, bias, rest[1])
 
 
-def _own_decompositions() -> dict[Any, Any]:
+def _own_decompositions() -> dict[object, object]:
     return foreach_decompositions() | transformer_decompositions() | FAKE_QUANTIZATION | _by_places()
 
 
