@@ -393,6 +393,16 @@ def test_derivatives_of_derivatives() -> None:
     assert compilations(torch.func.hessian(f), *(((n,),) for n in (5, 2, 9, 1))) == [1, 1, 1, 1]
 
 
+def test_derivatives_of_derivatives_of_each_row() -> None:
+    """By vmap, whose rules meet tangents that are zero, and tensors of outer batches alone."""
+    weight = torch.randn(4, 1)
+
+    def f(x: Any) -> Any:
+        return (x @ weight).tanh()[0] + (x @ weight).sin().sum()
+
+    assert compilations(torch.vmap(torch.func.hessian(f)), *(((n, 4),) for n in (5, 2, 9))) == [1, 1, 1]
+
+
 def test_conversions_of_nothing() -> None:
     assert compilations(lambda x: (x == 0).long(), ((3, 5),), ((2, 4),), ((3, 0),)) == [1, 1, 2]
 
