@@ -79,7 +79,7 @@ def _div(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _view(x: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    return torch._efficientzerotensor(infer_size(shape, x.numel()), dtype=x.dtype, device=x.device)
+    return torch._efficientzerotensor(infer_size(tuple(shape), x.numel()), dtype=x.dtype, device=x.device)
 
 
 def _shape(a: torch.Tensor, b: torch.Tensor) -> torch.Size:
