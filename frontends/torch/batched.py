@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch._C import DispatchKey, DispatchKeySet, _functorch
+from torch.utils import _pytree
 
 __all__ = ["declare_batching_rules"]
 
@@ -44,17 +45,30 @@ def declare_batching_rules() -> None:
         rules[op] = _along_a_dim(op)
     for op, rule in rules.items():
         if _BATCHED not in op.py_kernels:
-            op.py_impl(_BATCHED)(rule)
+            op.py_impl(_BATCHED)(_of_batches(op, rule))
+
+
+def _of_batches(op: Callable[..., object], rule: Callable[..., object]) -> Callable[..., object]:
+    """`rule` where a tensor belongs to the innermost ``vmap``, and `op` where all are those of outer ones."""
+    def dispatched(*args: object, **named: object) -> object:
+        if any(isinstance(t, torch.Tensor) and _is_own(t) for t in _pytree.tree_leaves((args, named))):
+            return rule(*args, **named)
+        with torch._C._ExcludeDispatchKeyGuard(DispatchKeySet(_BATCHED)):
+            return op(*args, **named)
+
+    return dispatched
+
+
+def _is_own(x: torch.Tensor) -> bool:
+    return _functorch.is_batchedtensor(x) and _functorch.maybe_get_level(x) == _level()
 
 
 def _in_front(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """What is behind the `tensors` of the innermost ``vmap``, each with the batch as its first dim."""
-    level = _level()
     moved = []
     for t in tensors:
-        own = _functorch.is_batchedtensor(t) and _functorch.maybe_get_level(t) == level
-        moved.append((_functorch.get_unwrapped(t).movedim(_functorch.maybe_get_bdim(t), 0), True) if own
-                     else (t, False))
+        own = _is_own(t)
+        moved.append((_functorch.get_unwrapped(t).movedim(_functorch.maybe_get_bdim(t), 0) if own else t, own))
     size = next(t.shape[0] for t, own in moved if own)
     return [t if own else t.expand(size, *t.shape) for t, own in moved]
 

@@ -23,13 +23,13 @@ from xcc.frontends.torch.special import length
 __all__ = ["LINEAR", "from_pairs"]
 
 LINEAR = (
-    "add.Tensor", "alias.default", "cat.default", "clone.default", "constant_pad_nd.default", "copy.default",
-    "expand.default", "flip.default", "full.default", "full_like.default", "gather.default", "index.Tensor",
-    "index_put.default", "index_select.default", "mean.default", "mean.dim", "neg.default", "permute.default",
-    "repeat.default", "roll.default", "scalar_tensor.default", "scatter_add.default", "select.int",
-    "select_scatter.default", "slice.Tensor", "slice_scatter.default", "split.Tensor", "split_with_sizes.default",
-    "squeeze.default", "squeeze.dim", "squeeze.dims", "sub.Tensor", "sum.dim_IntList", "transpose.int", "unbind.int",
-    "unsqueeze.default", "view.default", "where.self")
+    "add.Scalar", "add.Tensor", "alias.default", "cat.default", "clone.default", "constant_pad_nd.default",
+    "copy.default", "expand.default", "flip.default", "full.default", "full_like.default", "gather.default",
+    "index.Tensor", "index_put.default", "index_select.default", "mean.default", "mean.dim", "neg.default",
+    "permute.default", "repeat.default", "roll.default", "scalar_tensor.default", "scatter_add.default",
+    "select.int", "select_scatter.default", "slice.Tensor", "slice_scatter.default", "split.Tensor",
+    "split_with_sizes.default", "squeeze.default", "squeeze.dim", "squeeze.dims", "sub.Scalar", "sub.Tensor",
+    "sum.dim_IntList", "transpose.int", "unbind.int", "unsqueeze.default", "view.default", "where.self")
 """Ops of namespace aten that do the same to both parts."""
 
 _TERMS = ("self", "other", "s", "fill_value", "src", "value", "values")
@@ -167,6 +167,45 @@ def exp(cx: Context) -> Complex:
     radius = xt.exp(real)
     none = xt.compare(imag, scalar(0, imag), direction="eq")
     return Complex(xt.mul(radius, xt.cos(imag)), xt.select(none, imag, xt.mul(radius, xt.sin(imag))))
+
+
+@aten("aten.log.default", namespace="complex")
+def log(cx: Context) -> Complex:
+    """The logarithm of the distance from 0, and the angle."""
+    return _logarithm(*_parts(cx, "self"))
+
+
+def _logarithm(real: Value, imag: Value) -> Complex:
+    return Complex(xt.log(length(real, imag)), xt.atan2(imag, real))
+
+
+@aten("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar", namespace="complex")
+def power(cx: Context) -> Complex:
+    """exp(exponent * log(self)); of small whole numbers products; 1 for the exponent 0; 0 of 0 for one
+    above it, else NaN."""
+    exponent = cx["exponent"]
+    if exponent in (1, 2, 3) and isinstance(exponent, int | float):
+        base = _factor(cx, "self")
+        out = Complex(*base)
+        for _ in range(int(exponent) - 1):
+            out = _product((out.real, out.imag), base)
+        return out
+    pair = [_both(_factor(cx, name)) for name in ("self", "exponent")]
+    shape = broadcast_shapes(*(tuple(xt.shape_of(parts[0])) for parts in pair))
+    base, by = ([xt.broadcast(p, shape=shape) for p in parts] for parts in pair)
+    log = _logarithm(*base)
+    scaled = _product((log.real, log.imag), by)
+    radius = xt.exp(scaled.real)
+    zero, one = scalar(0, radius), scalar(1, radius)
+    nothing = [xt.and_(*(xt.compare(p, zero, direction="eq") for p in parts)) for parts in (base, by)]
+    of_zero = xt.select(xt.compare(by[0], zero, direction="gt"), zero, scalar(float("nan"), radius))
+    real, imag = (xt.select(nothing[0], of_zero, xt.mul(radius, f(scaled.imag))) for f in (xt.cos, xt.sin))
+    return Complex(xt.select(nothing[1], one, real), xt.select(nothing[1], zero, imag))
+
+
+def _both(parts: Sequence[Value]) -> Sequence[Value]:
+    """The parts of a number that may be real."""
+    return parts if len(parts) == 2 else (parts[0], full(xt.shape_of(parts[0]), 0, element(parts[0])))
 
 
 @aten("aten.eq.Tensor", "aten.eq.Scalar", "aten.ne.Tensor", "aten.ne.Scalar", namespace="complex")

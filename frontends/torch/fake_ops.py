@@ -14,6 +14,7 @@ from torch._subclasses import fake_impls
 from xcc.frontends.torch.batched import declare_batching_rules
 from xcc.frontends.torch.ctc import declare_ctc_loss
 from xcc.frontends.torch.cumprod import declare_cumprod
+from xcc.frontends.torch.fake_quantized import declare_fake_quantization
 from xcc.frontends.torch.keep import new_zeros_with_same_feature_meta
 from xcc.frontends.torch.whole_resizes import RESIZES, declare_whole_resizes
 from xcc.frontends.torch.zero_tensors import declare_zero_tensors
@@ -24,12 +25,13 @@ __all__ = ["TRACED", "declare_fake_ops"]
 @cache
 def declare_fake_ops() -> None:
     """From now on gradients of resizes, which are traced whole, and of ``cumprod``, and ``take_along_dim`` are traced
-    at any size, and so is what ``torch.func`` makes of ops."""
+    at any size, and so are fake quantization and what ``torch.func`` makes of ops."""
     declare_batching_rules()
     declare_zero_tensors()
     declare_whole_resizes()
     declare_cumprod()
     declare_ctc_loss()
+    declare_fake_quantization(fake_impls.register_op_impl)
     for name in (*RESIZES, "_upsample_bicubic2d_aa"):
         op = getattr(torch.ops.aten, f"{name}_backward").default
         if op not in meta_table and op not in fake_impls.op_implementations_dict:

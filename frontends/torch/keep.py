@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from xcc.frontends.torch.fake_quantized import FAKE_QUANTIZATION
 from xcc.frontends.torch.foreach import foreach_decompositions
 from xcc.frontends.torch.transformer_layers import transformer_decompositions
 
@@ -55,7 +56,7 @@ def decompositions() -> Any:
         if op is not None:
             table.pop(op, None)
     table[torch.ops.aten.instance_norm.default] = _instance_norm
-    table.update(foreach_decompositions() | transformer_decompositions() | _by_places())
+    table.update(_own_decompositions())
     return table
 
 
@@ -66,6 +67,10 @@ def _instance_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: 
         own_kernel = torch._C.DispatchKey.CompositeImplicitAutograd
         return torch.ops.aten.instance_norm.default._op_dk(own_kernel, x, weight, bias, mean, variance, own, *rest)
     return torch.group_norm(x, x.shape[1], weight, bias, rest[1])
+
+
+def _own_decompositions() -> dict[object, object]:
+    return foreach_decompositions() | transformer_decompositions() | FAKE_QUANTIZATION | _by_places()
 
 
 def _by_places() -> dict[object, object]:
@@ -115,8 +120,7 @@ def aot_decompositions() -> dict[Any, Any]:
     """
     from torch._decomp import core_aten_decompositions, get_decompositions
 
-    table: dict[Any, Any] = dict(core_aten_decompositions()) | foreach_decompositions() | transformer_decompositions()
-    table |= _by_places()
+    table: dict[Any, Any] = dict(core_aten_decompositions()) | _own_decompositions()
     aten = torch.ops.aten
     table |= get_decompositions([aten.batch_norm_backward, aten.rrelu_with_noise_backward, aten.tril_indices,
                                  aten.triu_indices, aten.lcm, aten.narrow_copy, aten.unbind_copy])

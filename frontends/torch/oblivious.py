@@ -17,9 +17,10 @@ from torch import _prims_common
 from torch._decomp import decomposition_table
 from torch._dynamo import symbolic_convert
 from torch._dynamo.variables.builder import VariableBuilder
+from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.functions import UserFunctionVariable
-from torch._dynamo.variables.tensor import SymNodeVariable
+from torch._dynamo.variables.tensor import SymNodeVariable, TensorVariable
 from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 from torch._subclasses import FakeTensorMode, fake_impls
 from torch.fx.experimental import _config as sizes
@@ -41,6 +42,7 @@ from xcc.frontends.torch.nested_sizes import Patience, uncached
 from xcc.frontends.torch.size_answers import is_of_ones, is_size, learned, of_all, of_elements
 from xcc.frontends.torch.size_order import undivided, within_range
 from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules
+from xcc.frontends.torch.tuple_indices import by_selects, set_by_selects
 
 __all__ = ["compile_all_sizes", "guarded"]
 
@@ -102,6 +104,8 @@ def _without_guards_of_torch() -> None:
     frames.guard_bool = _USERS.asked(frames.guard_bool)     # `if x.shape[0]:`
     VariableBuilder.wrap_literal = constants_of_modules(VariableBuilder.wrap_literal)  # type: ignore[assignment,method-assign]
     VariableBuilder.wrap_symfloat = constants_in_branches(VariableBuilder.wrap_symfloat)  # type: ignore[assignment,method-assign]
+    BuiltinVariable._handle_insert_op_in_graph = by_selects(BuiltinVariable._handle_insert_op_in_graph)  # type: ignore[assignment,method-assign]
+    TensorVariable.method___setitem__ = set_by_selects(TensorVariable.method___setitem__)  # type: ignore[assignment,method-assign]
     cast(Any, VariableBuilder._type_dispatch_impl).__func__.cache_clear()     # filled by an earlier torch.compile
     own = TorchInGraphFunctionVariable
     own.call_function = _with_bools(own.call_function)                              # type: ignore[method-assign]

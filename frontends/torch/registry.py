@@ -22,12 +22,12 @@ Converter = Callable[["Context"], "Value | Complex | Dim | Sequence[Value | Comp
 """Gives a node's result or results, None for those that nothing reads."""
 C = TypeVar("C", bound=Converter)
 
-FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "collective", "complex",
-            "control", "conv", "conv_backward", "ctc_loss", "distance", "draw_state", "elementwise", "embedding",
-            "experts", "fourier", "fractional", "grid_backward", "incomplete_gamma", "indexing", "loss", "margin",
-            "matmul", "norm", "padding", "pooling", "pooling_backward", "random", "recurrent", "recurrent_backward",
-            "reduce", "resize", "sampling_backward", "scalars", "scatter", "segments", "shape", "sorting", "special",
-            "triangular", "vision")
+FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "bessel", "collective",
+            "complex", "control", "conv", "conv_backward", "counting", "ctc_loss", "distance", "draw_state",
+            "elementwise", "embedding", "experts", "fourier", "fractional", "grid_backward", "incomplete_gamma",
+            "indexing", "loss", "margin", "matmul", "norm", "padding", "pooling", "pooling_backward", "random",
+            "recurrent", "recurrent_backward", "reduce", "resize", "sampling_backward", "scalars", "scatter",
+            "segments", "shape", "sorting", "special", "triangular", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}
 

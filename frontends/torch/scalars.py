@@ -105,10 +105,15 @@ def item(cx: Context) -> Value | Dim:
     x = xt.reshape(cx.tensor("self"), shape=())
     if not cx.node.new:
         return convert(x, cx.out().dtype)
+    return counted_size(cx, convert(x, "i64"), "a whole number that is read from a tensor, is a size or an index")
+
+
+def counted_size(cx: Context, value: Value, what: str) -> Dim:
+    """The size that the node tells, the scalar `value` (i64[]), counted up to its limit; `what` names it to users."""
     (name, _, _), = cx.node.new
     low, high = cx.graph.bounds.get(name, (0, HIGHEST))
     if high == HIGHEST:
-        cx.fail(f"'{name}', a whole number that is read from a tensor, is a size or an index: say how large it may be "
+        cx.fail(f"'{name}', {what}: say how large it may be "
                 f"by dims={{'{name}': (0, 100)}} (--dim {name}=0..100), or by torch._check(n <= 100) in the model")
-    count_up_to(convert(x, "i64"), name, low, high, cx.where)
+    count_up_to(value, name, low, high, cx.where)
     return symbolic.sym(name)

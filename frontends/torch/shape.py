@@ -131,8 +131,9 @@ def flip(cx: Context) -> Value:
     return xt.reverse(cx.tensor("self"), axes=cx.axes("dims") if cx["dims"] else ())
 
 
-@aten("full", "full_like", "zeros", "ones", "zeros_like", "ones_like", "empty.memory_format", "empty_like", "new_zeros",
-      "new_full", "new_empty", "empty_strided", "new_ones", "scalar_tensor", "new_empty_strided", "empty_permuted")
+@aten("full", "full_like", "zeros", "ones", "zeros_like", "_efficientzerotensor", "ones_like", "empty.memory_format",
+      "empty_like", "new_zeros", "new_full", "new_empty", "empty_strided", "new_ones", "scalar_tensor",
+      "new_empty_strided", "empty_permuted")
 def full(cx: Context) -> Value:
     """One value everywhere; what is empty in torch is 0 here."""
     out = cx.out()

@@ -17,7 +17,7 @@ _SHIFT = 8
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 
-def _polynomial(x: Value, coefficients: Sequence[float]) -> Value:
+def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     """By Horner's rule, the coefficient of the highest power first."""
     out = scalar(coefficients[0], x)
     for c in coefficients[1:]:
@@ -29,8 +29,9 @@ def compared(x: Value, direction: str, limit: float) -> Value:
     return xt.compare(x, scalar(limit, x), direction=direction)
 
 
-def _in_f64(function: Callable[[Value], Value]) -> Callable[[Context], Value]:
-    return lambda cx: convert(function(convert(cx.tensor("self"), "f64")), cx.out().dtype)
+def in_f64(function: Callable[[Value], Value]) -> Callable[[Context], Value]:
+    """Of an op of one tensor, which schemas call "self" or "x"."""
+    return lambda cx: convert(function(convert(cx.tensor(next(iter(cx.args))), "f64")), cx.out().dtype)
 
 
 def _reflected(x: Value) -> tuple[Value, Value]:
@@ -53,7 +54,7 @@ def log_gamma(x: Value) -> Value:
     for n in range(1, _SHIFT):
         skipped = xt.mul(skipped, xt.add(y, scalar(n, x)))
     part = xt.sub(xt.mul(xt.sub(z, scalar(0.5, x)), xt.log(z)), z)
-    rest = xt.div(_polynomial(xt.reciprocal(xt.mul(z, z)), [b / (2 * n * (2 * n - 1)) for n, b in _down()]), z)
+    rest = xt.div(polynomial(xt.reciprocal(xt.mul(z, z)), [b / (2 * n * (2 * n - 1)) for n, b in _down()]), z)
     out = xt.add(xt.add(part, scalar(log(2 * pi) / 2, x)), rest)
     out = xt.sub(out, xt.select(small, xt.log(skipped), scalar(0, x)))
     out = xt.select(low, xt.sub(scalar(log(pi), x), xt.add(xt.log(xt.sin(_angle(x))), out)), out)
@@ -74,7 +75,7 @@ def _digamma(x: Value) -> Value:
         out = xt.sub(out, xt.reciprocal(xt.add(y, scalar(n, x))))
     z = xt.select(small, xt.add(y, scalar(_SHIFT, x)), y)
     square = xt.reciprocal(xt.mul(z, z))
-    series = xt.mul(_polynomial(square, [b / (2 * n) for n, b in _down()]), square)
+    series = xt.mul(polynomial(square, [b / (2 * n) for n, b in _down()]), square)
     rest = xt.sub(xt.sub(xt.log(z), xt.div(scalar(0.5, x), z)), series)
     out = xt.add(xt.select(small, out, scalar(0, x)), rest)
     angle = _angle(x)
@@ -136,7 +137,7 @@ def polygamma(cx: Context) -> Value:
     low, y = _reflected(x)
     out = xt.mul(scalar((-1.0) ** (n + 1) * factorial(n), x), _zeta(scalar(n + 1, x), y))
     angle = _angle(x)
-    wave = xt.mul(scalar(pi ** (n + 1), x), _polynomial(xt.div(xt.cos(angle), xt.sin(angle)), _cotangent(n)))
+    wave = xt.mul(scalar(pi ** (n + 1), x), polynomial(xt.div(xt.cos(angle), xt.sin(angle)), _cotangent(n)))
     other = xt.sub(out if n % 2 == 0 else xt.neg(out), wave)
     return convert(xt.select(low, other, out), cx.out().dtype)
 
@@ -150,7 +151,7 @@ def _cotangent(n: int) -> list[float]:
     return rising[::-1]
 
 
-def _bessel(order: int, scaled: bool) -> Callable[[Value], Value]:
+def modified_bessel(order: int, scaled: bool) -> Callable[[Value], Value]:
     """The modified Bessel function of the first kind, times exp(-|x|) if scaled: the series of small ones and of large
     ones (Abramowitz and Stegun, 9.6.10, 9.7.1)."""
     near = [1 / (4.0 ** k * factorial(k) * factorial(k + order)) for k in range(40)][::-1]
@@ -160,9 +161,9 @@ def _bessel(order: int, scaled: bool) -> Callable[[Value], Value]:
 
     def function(x: Value) -> Value:
         y = xt.abs(x)
-        series = _polynomial(xt.mul(x, x), near)
+        series = polynomial(xt.mul(x, x), near)
         series = xt.mul(series, xt.mul(y, scalar(0.5, x))) if order else series
-        tail = xt.div(_polynomial(xt.reciprocal(y), far[::-1]), xt.sqrt(xt.mul(y, scalar(2 * pi, x))))
+        tail = xt.div(polynomial(xt.reciprocal(y), far[::-1]), xt.sqrt(xt.mul(y, scalar(2 * pi, x))))
         close = compared(y, "lt", 14)
         out = xt.select(close, xt.mul(series, xt.exp(xt.neg(y))) if scaled else series,
                         tail if scaled else xt.mul(tail, xt.exp(y)))
@@ -202,8 +203,8 @@ def _erfinv(x: Value) -> Value:
 def _giles(beyond: Value, a: Value) -> Value:
     """About erfinv(a) of a = 1 - beyond, which is 0 to 1."""
     w = xt.neg(xt.log(xt.mul(beyond, xt.add(scalar(1, a), a))))
-    near = _polynomial(xt.sub(w, scalar(2.5, a)), _CENTRE)
-    far = _polynomial(xt.sub(xt.sqrt(w), scalar(3, a)), _ENDS)
+    near = polynomial(xt.sub(w, scalar(2.5, a)), _CENTRE)
+    far = polynomial(xt.sub(xt.sqrt(w), scalar(3, a)), _ENDS)
     return xt.mul(xt.select(compared(w, "lt", 5), near, far), a)
 
 
@@ -229,10 +230,11 @@ def _ndtri(p: Value) -> Value:
 
 _FUNCTIONS: dict[str, Callable[[Value], Value]] = {
     "lgamma": log_gamma, "digamma": _digamma, "erfinv": _erfinv, "erfc": _erfc,
-    "special_erfcx": lambda x: _erfc(x, scaled=True), "i0": _bessel(0, False), "special_i0e": _bessel(0, True),
-    "special_ndtri": _ndtri, "special_i1": _bessel(1, False), "special_i1e": _bessel(1, True)}
+    "special_erfcx": lambda x: _erfc(x, scaled=True), "i0": modified_bessel(0, False),
+    "special_i0e": modified_bessel(0, True), "special_ndtri": _ndtri, "special_i1": modified_bessel(1, False),
+    "special_i1e": modified_bessel(1, True)}
 for _name, _function in _FUNCTIONS.items():
-    aten(_name)(_in_f64(_function))
+    aten(_name)(in_f64(_function))
 
 
 @aten("hypot")

@@ -5,13 +5,13 @@ torch's own rules, of C++ code, read their sizes as numbers: a model would be co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import torch
 from torch._C import DispatchKey
-from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes, infer_size
 from torch.utils import _pytree
 
 __all__ = ["declare_zero_tensors"]
@@ -24,10 +24,10 @@ _FILLED = ("bmm.default", "cat.default", "clone.default", "convolution.default",
 
 @cache
 def declare_zero_tensors() -> None:
-    """From now on sums, products and quotients with such a tensor are traced at any size."""
+    """From now on sums, products, quotients and views of such a tensor are traced at any size."""
     aten = torch.ops.aten
     rules = {aten.add.Tensor: _of_tensors(_add), aten.sub.Tensor: _of_tensors(_sub), aten.mul.Tensor: _of_tensors(_mul),
-             aten.div.Tensor: _of_tensors(_div)}
+             aten.div.Tensor: _of_tensors(_div), aten.view.default: _view}
     for name in _FILLED:
         packet, overload = name.split(".")
         op = getattr(getattr(aten, packet), overload)
@@ -76,6 +76,10 @@ def _mul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def _div(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return a / _filled(b) if b._is_zerotensor() else _zero(a, b)
+
+
+def _view(x: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    return torch._efficientzerotensor(infer_size(tuple(shape), x.numel()), dtype=x.dtype, device=x.device)
 
 
 def _shape(a: torch.Tensor, b: torch.Tensor) -> torch.Size:

@@ -68,6 +68,28 @@ class Counting(torch.nn.Module):
         return torch.arange(longest) < lengths[:, None], x[start:start + 2] * longest
 
 
+class Repeating(torch.nn.Module):
+    """Rows as often as each is asked for, how often each number is there, and the sums of their weights."""
+
+    def forward(self, x: Any, repeats: Any, weights: Any) -> Any:
+        return torch.repeat_interleave(x, repeats, 0) * 2, torch.bincount(repeats, minlength=3), \
+            torch.bincount(repeats, weights)
+
+
+def test_sizes_that_are_sums_and_largest_elements() -> None:
+    n = torch.export.Dim("n")
+    given = torch.randn(3, 2), torch.tensor([1, 0, 4]), torch.rand(3)
+    program = torch.export.export(Repeating(), given, dynamic_shapes=({0: n}, {0: n}, {0: n}))
+    limits = {"repeat_interleave_size": (0, 20), "bincount_size": (0, 20), "bincount_1_size": (0, 20)}
+    compiled = xcc.compile(program, dims=limits)
+    for repeats in ([1, 0, 4], [1, 0, 2, 0, 2], [0], [19]):
+        given = torch.randn(len(repeats), 2), torch.tensor(repeats), torch.rand(len(repeats))
+        for got, want in zip(compiled(*given), Repeating()(*given), strict=True):
+            torch.testing.assert_close(torch.from_numpy(got), want)
+    with pytest.raises(xcc.UserError, match="'repeat_interleave_size' is not in 0..20"):
+        compiled(torch.randn(2, 2), torch.tensor([19, 2]), torch.rand(2))
+
+
 def test_sizes_that_are_read_from_tensors() -> None:
     x, lengths, at = torch.randn(4, 3), torch.tensor([3, 5]), torch.tensor(1)
     program = torch.export.export(Counting(), (lengths, x, at))

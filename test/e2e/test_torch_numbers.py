@@ -116,6 +116,24 @@ def test_an_int_below_0_counts_from_the_end() -> None:
     assert compilations(f, *((torch.randn(5, 4), n) for n in (2, 4, -1, -3, 1))) == [1, 1, 2, 2, 2]
 
 
+def test_ints_in_indices_of_several_dims() -> None:
+    """Read and written, beside slices, None, an ellipsis, a number, a list, tensors and a mask; those of sizes, too."""
+    def f(x: Any, rows: Any, i: int) -> Any:
+        y, z = x.detach().clone(), torch.zeros(4, 7, 5)
+        y[:, x.shape[1] // 2] += x[:, x.shape[1] - 1]
+        y[rows, ..., i] = 3
+        z[i, 1:4, i + 1] = x[0, i]
+        mask = torch.arange(4) == 2
+        return x[:, i], x[i, ..., i + 1, None, None], x[None, 1:, i, 2], x[rows, i], x[[1, 0], :, i], \
+            torch.where(mask, x[:, i, i], 0), y, z, z.requires_grad
+
+    def given(n: int, i: int) -> tuple[Any, ...]:
+        return torch.randn(4, n, 3, requires_grad=True), torch.tensor([2, 0]), i
+
+    assert compilations(f, given(6, 0), given(3, 1), given(7, 1)) == [1, 1, 1]
+    assert compilations(lambda x, i: x[:, i, :-1], *((given(6, 0)[0], i) for i in (2, -1, -3))) == [2, 3, 3]
+
+
 def test_floats_are_rounded_to_digits_by_python() -> None:
     def f(x: Any, a: float) -> Any:
         return x + abs(a) + round(a, 1)

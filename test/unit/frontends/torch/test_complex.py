@@ -25,6 +25,7 @@ CASES: dict[str, Callable[[Pairs, Pairs, Any], Any]] = {
                                    torch.fft.hfft(a, 6, 0)),
     "compared": lambda a, b, r: (torch.where((a == a.conj()) | (b != r), a, b), a == 1j, torch.complex(r, r * 0) == r),
     "angles": lambda a, b, r: (a.angle(), (a * b).exp(), a.mean(), torch.zeros_like(a).angle()),
+    "powers": lambda a, b, r: (a ** 2, a ** b, a ** r, 2 ** b, a ** 0.5, a ** -1, a.log()),
     "types": lambda a, b, r: (a.to(torch.complex128) * b, r.to(torch.complex64), a.clone())}
 
 
@@ -53,6 +54,12 @@ class Windows(torch.nn.Module):
 
 def test_short_transforms() -> None:
     check(Windows(), (torch.randn(2, 32),), (torch.randn(3, 32),), dynamic_shapes=({0: torch.export.Dim("n")},))
+
+
+def test_powers_of_zero() -> None:
+    """1 for the exponent 0, and 0 where the exponent is above it, not the NaN of 0 times the logarithm."""
+    given = torch.zeros(2, 3, 2), torch.randn(2, 3, 2).abs(), torch.tensor([0.1, 0.5, 2.5])
+    check_traced(of_real(lambda a, b, r: (a ** r, a ** b, a ** 0, 2 ** a)), *given, sizes="fake")
 
 
 def test_phases_of_real_numbers() -> None:
