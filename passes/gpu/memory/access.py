@@ -50,7 +50,7 @@ class Access:
         self.long = self.along >= 0 and self.shape[self.along] >= WORDS * word
         shifts = self.bytes == HALF and self.long \
             and memory.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(self.sizes))) \
-            and _begins_words(self.memref) and (mask is None or limits_of(mask) is not None)
+            and (mask is None or limits_of(mask) is not None)
         self.widest = word if shifts else self.aligned
 
     def _alignment(self, limit: int) -> int:
@@ -115,15 +115,6 @@ def limits_of(mask: Value) -> list[int | Value] | None:
     if op is None or op.name not in ("vector.create_mask", "vector.constant_mask"):
         return None
     return list(op.operands) or list(op.attributes["mask_dim_sizes"])
-
-
-def _begins_words(memref: Value) -> bool:
-    """Whether `memref` begins at a multiple of a word's bytes: arguments of a model's kernels do, while those of a tile
-    program may begin at any element."""
-    if not isinstance(memref.owner, ir.Block):
-        return False
-    func = memref.owner.owner
-    return func is not None and "tile.symbols" not in func.operation.attributes
 
 
 def _known_multiple(memref: Value, dim: int) -> int:
