@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -51,3 +52,5 @@ def test_numbers(case: str, chip: str) -> None:
         model: Any = compiled(module)
     (got,) = model.run({f"x{n}": x for n, x in enumerate(inputs)}).values()
     compare(got, want, 2.0)
+    code = "".join(bytes(text).decode() for name, text in model.artifact.members.items() if name.endswith(".mlir"))
+    assert re.search(r"vector\.load .*vector<8xb?f16>", code)
