@@ -71,7 +71,7 @@ class _Walk:
         words = [max(1, chip.vector_bytes // a.bytes) for a in accesses]
         rows = {(_row_sizes(a.memref), tuple(a.indices)) for a in accesses}
         if len(rows) > 1 or None in next(iter(rows))[0] or [a.aligned for a in accesses] == words \
-                or not all(a.long and len(a.shape) == 1 and len(a.sizes) > 1 for a in accesses):
+                or not all(a.along == 0 and len(a.shape) == 1 and len(a.sizes) > 1 for a in accesses):
             return None
         *outer, last = accesses[0].indices
         masks = {o.operands[len(o.operands) - 1] for o in ops}

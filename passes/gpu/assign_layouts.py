@@ -51,7 +51,7 @@ class _Assigner:
 
     def __init__(self, func: Operation, chip: Chip, threads: int) -> None:
         self.func, self.chip, self.threads = func, chip, threads
-        self.natural = NaturalLayouts(chip, threads, config_int(func, "beside", 1), _in_words(func, chip))
+        self.natural = NaturalLayouts(chip, threads, config_int(func, "beside", 1))
         self.warps = self.natural.warps
         self.persistent = config_int(func, "persistent", 0)
         self.values = Relayout()
@@ -263,14 +263,3 @@ class _Assigner:
                     and not any(True for r in op.results for _ in r.uses):
                 self.loads = [x for x in self.loads if x != op]
                 op.erase()
-
-
-def _in_words(func: Operation, chip: Chip) -> bool:
-    """Whether rows that begin anywhere are read in words: where all are accessed so, by the same threads.
-
-    Those of wider elements would change threads in between, and what products read goes through shared memory."""
-    ops = walk(func.regions[0].blocks[0])
-    accesses = [Access(op, chip.vector_bytes) for op in ops
-                if op.name in ("vector.transfer_read", "vector.transfer_write")]
-    whole = [a.widest == max(1, chip.vector_bytes // a.bytes) for a in accesses if a.long]
-    return all(whole) and not any(op.name == "vector.contract" for op in ops)

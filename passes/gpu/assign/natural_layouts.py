@@ -26,10 +26,9 @@ class NaturalLayouts:
     """Layouts of a kernel for workgroups of `threads`: a contraction takes its instruction's fragments, an access its
     coalesced form, other ops what their operands have."""
 
-    def __init__(self, chip: Chip, threads: int, beside: int = 1, in_words: bool = False) -> None:
-        """`beside`: neighbours along the dims ahead of the last of what a thread reads (see GpuPart). `in_words`:
-        whether rows that begin anywhere are read so."""
-        self.chip, self.threads, self.beside, self.in_words = chip, threads, beside, in_words
+    def __init__(self, chip: Chip, threads: int, beside: int = 1) -> None:
+        """`beside`: neighbours along the dims ahead of the last of what a thread reads (see GpuPart)."""
+        self.chip, self.threads, self.beside = chip, threads, beside
         self.warps = threads // chip.warp
         self.known: dict[Value, Ranked] = {}
         self._active: set[Value] = set()
@@ -115,8 +114,7 @@ class NaturalLayouts:
         access = Access(op, self.chip.vector_bytes)
         order, width = access.order, 1
         if order and access.dims[order[0]] == len(access.sizes) - 1:
-            widest = access.widest if self.in_words and op.results else access.aligned
-            width = min(widest, access.shape[order[0]], self._width(access.shape))
+            width = min(access.aligned, access.shape[order[0]], self._width(access.shape))
             turned = patch(op.results[0], order[0], width, self.threads, self.chip) if op.results else None
             if turned is not None:
                 return blocked(access.shape, order, turned[0], self.chip.warp, self.warps, [turned[1:]])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from xcc import symbolic
-from xcc._mlir import Operation, Value, ir, maker
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.gpu.index.index_values import divisor
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
 HALF = 2        # bytes of an element of which several are a register
-WORDS = 16      # of a row of a tile, at least, that begins anywhere: what is at its ends is masked, or stored alone
+WORDS = 16      # of a row of a tile, at least, where they are of several lanes: what is at its ends is stored alone
 
 
 def map_dims(op: Operation) -> list[int]:
@@ -25,10 +25,9 @@ class Access:
 
     Attributes:
         dims: for each vector dim the memory dim it walks, -1 for a broadcast.
-        long: whether it walks so much of rows that it may be in words that take no heed of where they begin.
         aligned: elements; every row start and index is a multiple of it.
         along: the vector dim that walks neighbours in memory, -1 where there is none.
-        widest: elements of the words of rows that begin anywhere (passes/gpu/exchange/row_words.py), or `aligned`.
+        widest: elements of an access of several lanes' elements (passes/gpu/exchange/row_stores.py), or `aligned`.
     """
 
     def __init__(self, op: Operation, max_bytes: int) -> None:
@@ -46,11 +45,9 @@ class Access:
         self.aligned = self._alignment(max(1, max_bytes // self.bytes))
         self.along = next((i for i, d in enumerate(self.dims) if d == len(self.sizes) - 1), -1)
         word = max(1, max_bytes // self.bytes)
-        mask = op.operands[len(op.operands) - 1] if list(op.attributes["operandSegmentSizes"])[-1] else None
-        self.long = self.along >= 0 and self.shape[self.along] >= WORDS * word
-        shifts = self.bytes == HALF and self.long \
-            and memory.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(self.sizes))) \
-            and (mask is None or limits_of(mask) is not None)
+        shifts = write and self.bytes == HALF and self.along >= 0 and self.shape[self.along] >= WORDS * word \
+            and all(n >= 0 for n in self.sizes[1:]) \
+            and memory.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(len(self.sizes)))
         self.widest = word if shifts else self.aligned
 
     def _alignment(self, limit: int) -> int:
@@ -83,7 +80,7 @@ class Access:
         return layout.contiguous(self.aligned, along[0]) if along else (1, [])
 
     def shifted(self, layout: Layout) -> tuple[int, int]:
-        """Elements of a thread's words where rows begin anywhere within them, and lanes along a row; (0, 0) where
+        """Elements of words that begin anywhere in rows, of what two lanes hold, and lanes along a row; (0, 0) where
         accesses of `layout` are as wide as its rows allow."""
         if self.widest == self.aligned:
             return 0, 0
@@ -107,14 +104,6 @@ class Access:
             wanted.update(range(offset * self.bytes, (offset + width) * self.bytes))
         sectors = {b // 32 for b in wanted}
         return len(wanted) / (32 * len(sectors))
-
-
-def limits_of(mask: Value) -> list[int | Value] | None:
-    """Where a mask ends along each dim, if it is all that is ahead of that."""
-    op = maker(mask)
-    if op is None or op.name not in ("vector.create_mask", "vector.constant_mask"):
-        return None
-    return list(op.operands) or list(op.attributes["mask_dim_sizes"])
 
 
 def _known_multiple(memref: Value, dim: int) -> int:

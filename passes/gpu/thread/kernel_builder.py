@@ -7,7 +7,7 @@ from typing import Any
 
 from xcc._mlir import Attribute, Block, Operation, Type, Value, ir, scf_d
 from xcc.diagnostics import CompilerBug
-from xcc.passes.gpu.exchange import row_loads, row_stores
+from xcc.passes.gpu.exchange import row_stores
 from xcc.passes.gpu.exchange.shared_memory import ANYTHING, SharedMemory
 from xcc.passes.gpu.exchange.thread_code import ThreadCode
 from xcc.passes.gpu.layout.staged_tile import StagedTile
@@ -237,7 +237,7 @@ _HANDLERS: dict[str, Callable[[KernelBuilder, Any], None]] = {
     "vector.scatter": gathers.scatter,
     "vector.shape_cast": positions.reshape,
     "vector.step": positions.step,
-    "vector.transfer_read": row_loads.read,
+    "vector.transfer_read": transfers.read,
     "vector.transfer_write": row_stores.write,
     "vector.transpose": positions.transpose,
 }
