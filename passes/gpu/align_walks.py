@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xcc._mlir import Operation, Value, arith_d, ir, maker
+from xcc._mlir import Module, Operation, Value, arith_d, ir, maker
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.memory.access import Access
@@ -35,7 +35,7 @@ _DYNAMIC = ir.ShapedType.get_dynamic_size()
 class AlignWalks(Pass):
     """Begins walks over rows at words of memory."""
 
-    def run(self, module: ir.Module, ctx: PassContext) -> None:
+    def run(self, module: Module, ctx: PassContext) -> None:
         for k in tile_kernels(module, ctx.chip):
             if k.ops("vector.contract"):
                 continue
@@ -77,9 +77,9 @@ class _Walk:
         masks = {o.operands[len(o.operands) - 1] for o in ops}
         mask = maker(masks.pop(), "vector.create_mask")
         if last != block.arguments[0] or masks or mask is None or any(_inside(v, loop) for v in outer) \
-                or (int_constant(step) or 1) % max(words) or int_constant(step) != accesses[0].shape[0]:
+                or int_constant(step) != accesses[0].shape[0] or accesses[0].shape[0] < chip.warp * max(words):
             return None
-        left = maker(mask.operands[0], "arith.minsi")
+        left = maker(mask.operands[0])
         if left is None or not _is_left(left, last, upper, step):
             return None
         return _Walk(loop, max(words), ops, mask, left)
@@ -111,7 +111,8 @@ class _Walk:
 
     def _ends(self, iv: Value, ahead: Value) -> Value:
         """Whether a step has elements that are not of the row."""
-        tests = [use.owner.operation for use in self.left.results[0].uses if use.owner.operation != self.mask]
+        tests = [use.owner.operation for use in self.left.results[0].uses if use.owner.operation != self.mask
+                 and self.left.name == "arith.minsi"]
         with self.mask.location, ir.InsertionPoint(self.mask):
             behind = arith_d.cmpi(_I.slt, self.left.results[0], self.loop.operands[2])
             ends = arith_d.ori(behind, arith_d.cmpi(_I.slt, iv, ahead))
@@ -150,13 +151,15 @@ class _Walk:
 
 
 def _is_left(left: Operation, iv: Value, upper: Value, step: Value) -> bool:
-    """Whether `left` is what is left of a row, a step at most, and serves a mask and tests whether that is all."""
+    """Whether `left` is what is left of a row; or a step of it at most, for a mask and tests whether that is all."""
+    if left.name == "arith.subi":
+        return list(left.operands) == [upper, iv]
     rest = [maker(v, "arith.subi") for v in left.operands if int_constant(v) != int_constant(step)]
     users = [use.owner.operation for use in left.results[0].uses]
     return len(rest) == 1 and rest[0] is not None and list(rest[0].operands) == [upper, iv] and all(
         u.name == "vector.create_mask" or u.name == "arith.cmpi" and u.operands[0] == left.results[0]
         and u.attributes["predicate"].value == _I.slt.value and int_constant(u.operands[1]) == int_constant(step)
-        for u in users) and sum(u.name == "vector.create_mask" for u in users) == 1
+        for u in users) and left.name == "arith.minsi" and sum(u.name == "vector.create_mask" for u in users) == 1
 
 
 def _inside(value: Value, loop: Operation) -> bool:

@@ -78,3 +78,41 @@ func.func @others(%x: memref<64x50256xf16>, %z: memref<64x50257xf16>, %b: memref
   }
   return
 }
+
+// As a written kernel walks, whose mask is all that is left; the arrays are as long, in memory and along rows.
+// CHECK-LABEL: @written
+// CHECK: memref.dim
+// CHECK: scf.if
+// CHECK: vector.transfer_read %{{.*}} : memref<?xf32>, vector<1024xf32>
+func.func @written(%x: memref<?x?xf32>, %y: memref<?x?xf32>, %d0: index, %n: index) attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", "d1"], ["d0", "d1"]], xcc.config = {gpu = {threads = 128 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %step = arith.constant 1024 : index
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%r) in (%d0) {
+    scf.for %i = %c0 to %n step %step {
+      %left = arith.subi %n, %i : index
+      %m = vector.create_mask %left : vector<1024xi1>
+      %t = vector.transfer_read %x[%r, %i], %zero, %m {in_bounds = [true]} : memref<?x?xf32>, vector<1024xf32>
+      vector.transfer_write %t, %y[%r, %i], %m {in_bounds = [true]} : vector<1024xf32>, memref<?x?xf32>
+    }
+  }
+  return
+}
+
+// Rows of other lengths begin elsewhere.
+// CHECK-LABEL: @lengths
+// CHECK-NOT: memref.collapse_shape
+func.func @lengths(%x: memref<?x?xf32>, %y: memref<?x?xf32>, %d0: index, %n: index, %d2: index) attributes {xt.kernel, xt.symbols = ["d0", "d1", "d2"], xt.arg_dims = [["d0", "d1"], ["d0", "d2"]], xcc.config = {gpu = {threads = 128 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %step = arith.constant 1024 : index
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%r) in (%d0) {
+    scf.for %i = %c0 to %n step %step {
+      %left = arith.subi %n, %i : index
+      %m = vector.create_mask %left : vector<1024xi1>
+      %t = vector.transfer_read %x[%r, %i], %zero, %m {in_bounds = [true]} : memref<?x?xf32>, vector<1024xf32>
+      vector.transfer_write %t, %y[%r, %i], %m {in_bounds = [true]} : vector<1024xf32>, memref<?x?xf32>
+    }
+  }
+  return
+}
