@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 ROOMS: dict[str, str] = {
-    "gpu": "amd-kernel-functions assign-layouts buffer-accesses coarsen-grid convert-layouts copy-pointers "
+    "gpu": "align-walks amd-kernel-functions assign-layouts buffer-accesses coarsen-grid convert-layouts copy-pointers "
            "distribute early-launch epilogue-pieces group-tiles hardware-math join-grids narrow-indices "
            "narrow-math nvvm-kernel-functions overlap-products peel-steps persistent-grid pipeline-loads "
            "plan-shared-memory predicated-stores prefetch-epilogue prefetch-fragments private-updates "

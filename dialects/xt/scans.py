@@ -17,21 +17,25 @@ def _scanned(dtype: str) -> str:
     return "f32" if dtype in NARROW else dtype
 
 
+def _reducer(kind: str) -> np.ufunc:
+    return np.logaddexp if kind == "logsumexp" else REDUCERS[kind]
+
+
 def _check_rows(kind: str, x: TensorType) -> None:
-    check_kind(kind, x.dtype)
+    check_kind("sum" if kind == "logsumexp" else kind, x.dtype)
     if x.rank not in (2, 3):
         raise InferError(f"rows or columns of {x}")
 
 
 class ScanParts(XtOp, name="scan_parts"):
-    """The sum, prod, max or min of each `part` neighbours of the rows of x [rows, n]: [rows, ceil(n / part)]; of the
-    columns of x [matrices, n, columns]: [matrices, ceil(n / part), columns].
+    """The sum, prod, max, min or logsumexp of each `part` neighbours of the rows of x [rows, n]:
+    [rows, ceil(n / part)]; of the columns of x [matrices, n, columns]: [matrices, ceil(n / part), columns].
 
     Narrow floats give f32.
     """
 
     x = operand()
-    kind = text(choices=("sum", "prod", "max", "min"))
+    kind = text(choices=("sum", "prod", "max", "min", "logsumexp"))
     part = integer()
 
     def infer(a: Attrs, x: TensorType) -> TensorType:
@@ -42,7 +46,7 @@ class ScanParts(XtOp, name="scan_parts"):
         wide = x.astype(numpy_dtype(_scanned(dtype_name(x.dtype))))
         if not x.shape[1]:
             return wide
-        return REDUCERS[a.kind].reduceat(wide, np.arange(0, x.shape[1], a.part), 1, wide.dtype)
+        return _reducer(a.kind).reduceat(wide, np.arange(0, x.shape[1], a.part), 1, wide.dtype)
 
 
 class ScanRows(XtOp, name="scan_rows"):
@@ -54,7 +58,7 @@ class ScanRows(XtOp, name="scan_rows"):
 
     x = operand()
     start = optional()
-    kind = text(choices=("sum", "prod", "max", "min"))
+    kind = text(choices=("sum", "prod", "max", "min", "logsumexp"))
     part = integer(0)
     exclusive = boolean(False)
     reverse = boolean(False)
@@ -75,5 +79,5 @@ class ScanRows(XtOp, name="scan_rows"):
         wide, out = x.astype(start.dtype), []
         for n, begin in enumerate(range(0, x.shape[1], a.part)):
             own = Cumulative.evaluate(whole, wide[:, begin:begin + a.part])
-            out.append(REDUCERS[a.kind](start[:, n:n + 1], own, dtype=start.dtype))
+            out.append(_reducer(a.kind)(start[:, n:n + 1], own, dtype=start.dtype))
         return np.concatenate(out, 1).astype(x.dtype)

@@ -13,7 +13,7 @@ from xcc.diagnostics import UserError
 from xcc.frontends.kernel.arguments import Parameter
 from xcc.frontends.kernel.types import DTYPES
 
-__all__ = ["Declared", "StandIn", "declared_of", "grid_of"]
+__all__ = ["Declared", "StandIn", "declared_of", "declared_sizes", "grid_of"]
 
 _TYPE = re.compile(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*")
 _NUMBERS = {"int": "i64", "float": "f64"}
@@ -56,6 +56,11 @@ def declared_of(kernel: str, parameters: Sequence[Parameter], types: Mapping[str
             raise UserError(f"kernel '{kernel}': nothing says what '{p.name}' is: give @xcc.kernel("
                             f"types={{'{p.name}': 'f32[m, n]', ...}}, grid=...)")
     return arguments, constants
+
+
+def declared_sizes(kernel: str, types: Mapping[str, str]) -> dict[str, tuple[int | str, ...]]:
+    """The sizes of the arrays that are declared, numbers or names of symbols."""
+    return {n: shape for n, t in types.items() if (shape := _parsed(kernel, n, t).shape) is not None}
 
 
 def _parsed(kernel: str, name: str, text: str) -> Declared:

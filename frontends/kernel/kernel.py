@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcc.diagnostics import UserError, listed
 from xcc.frontends.kernel.arguments import bind, called, described, host_array, is_array, parameters_of, rest_of
+from xcc.frontends.kernel.declared import declared_sizes
 from xcc.frontends.kernel.eager import NumpyMachine
 from xcc.frontends.kernel.launching import REMEMBERED, Launch, found_as, known_as
 from xcc.frontends.kernel.machine import no_result, running, running_on
@@ -176,7 +177,8 @@ class Kernel:
     def _form(self, values: Sequence[Any], grid: Sequence[int]) -> Specialisation:
         """The form for these arguments and grids such as this, traced where there is none; arrays are described."""
         kinds, small = kinds_of(self.parameters, values), is_small(values, grid)
-        named, names = named_sizes(dict(zip((p.name for p in self.parameters), kinds, strict=True)), values, grid)
+        named, names = named_sizes(dict(zip((p.name for p in self.parameters), kinds, strict=True)), values, grid,
+                                   declared_sizes(self.name, self.types))
         key = names, small, *named.values()
         try:
             form = self._forms.get(key)
@@ -243,7 +245,8 @@ def kernel(function: Callable[..., Any] | None = None, *, types: Mapping[str, st
         add[(xcc.cdiv(n, 1024),)](x, y, z, BLOCK=1024)
 
     Args:
-        types: what arguments are, for compilation ahead of time: ``{"x": "f32[m, n]", "slope": "float"}``.
+        types: what arguments are, for compilation ahead of time: ``{"x": "f32[m, n]", "slope": "float"}``. Launches
+            of arrays whose sizes are the numbers that stand there are compiled for these.
         grid: makes the grid of the arguments by name, for launches and compilations without one:
             ``lambda a: (xcc.cdiv(a["x"].shape[0], a["BLOCK"]),)``.
         config: what the strategy is not to choose, on GPUs: ``{"threads": 256, "stages": 3}``, the threads of an

@@ -28,7 +28,7 @@ WIDE_BITS = 128     # of the widest access of a thread of a GPU
 class ArrayOf:
     """An array: `layout` is "dense" (row-major, without gaps), "rows" (neighbours along the last dim side by side) or
     "strided"; rows start at multiples of `multiple` elements, and are multiples long. `sizes` are the names of those
-    that are equal to another array's, by dim; the last one may be a number."""
+    that are equal to another array's, by dim, or numbers that they are known to be."""
 
     dtype: str
     rank: int
@@ -141,23 +141,34 @@ def is_small(values: Sequence[Any], grid: Sequence[int]) -> bool:
         and all(n < SMALL_SIZE for n in numbers) and all(s >= 0 for a in arrays for s in a.strides)
 
 
-def named_sizes(kinds: Mapping[str, Kind], values: Sequence[Any], grid: Sequence[int]) \
+def named_sizes(kinds: Mapping[str, Kind], values: Sequence[Any], grid: Sequence[int],
+                declared: Mapping[str, Sequence[int | str]] | None = None) \
         -> tuple[dict[str, Kind], tuple[str, ...]]:
     """`kinds` with the sizes that are equal, in these arguments (described), to those of the same dim, from the last
     one on, of an array before, and the names of the grid's dims, which may be as large as a dim of an array. Of what is
     equal a GPU is given one number, and compares nothing; a last dim as long as a constant says (a row that is one
-    block) is that number. A CPU has no use for another form."""
+    block) is that number. A CPU has no use for another form.
+
+    A size that is `declared` as a number, by the array's name, is that number where the array has it, and so are those
+    of the same dim that are equal, on CPUs, too."""
     names, first, found = list(GRID_NAMES[:len(grid)]), dict[tuple[int, int], str | int](), dict(kinds)
     first.update({(1, k.value): k.value for k in kinds.values() if isinstance(k, Constant) and k.kind is int
                   and k.value > 1})
-    for (n, kind), a in zip(kinds.items(), values, strict=True):
-        if not isinstance(kind, ArrayOf) or a.device[0] in ON_HOST:
+    arrays = [(n, kind, a) for (n, kind), a in zip(kinds.items(), values, strict=True) if isinstance(kind, ArrayOf)]
+    said = declared or {}
+    numbers = {(kind.rank - d, size): size for n, kind, a in arrays
+               for d, (size, number) in enumerate(zip(a.shape, said.get(n, ()), strict=False)) if size == number}
+    first.update(numbers)
+    for n, kind, a in arrays:
+        if a.device[0] in ON_HOST:
+            sizes = tuple(numbers.get((kind.rank - d, size)) for d, size in enumerate(a.shape))
+            found[n] = replace(kind, sizes=sizes if any(sizes) else ())
             continue
         known = [first.setdefault((kind.rank - d, size), f"{n}_{d}") for d, size in enumerate(a.shape)]
         found[n] = replace(kind, sizes=tuple(None if k == f"{n}_{d}" else k for d, k in enumerate(known)))
         for i, size in enumerate(grid):
-            names[i] = next((str(k) for k, s in zip(known[:-1], a.shape, strict=False)
-                             if s == size and names[i] == GRID_NAMES[i]), names[i])
+            names[i] = next((k for k, s in zip(known[:-1], a.shape, strict=False)
+                             if s == size and names[i] == GRID_NAMES[i] and isinstance(k, str)), names[i])
     return found, tuple(names)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 INSIDE = "xcc.inside"
 """Of a vector.gather: all of its indices lie in memory, those of lanes that are off, too, and these are few: a window's
 lanes in the padding, say."""
+LOGARITHMS = "xcc.logarithms"
+"""Of a vector.scan that adds: its elements, and what it gives, are logarithms of what is added."""
 MACHINE = "xcc.machine"
 """Of a function: its vectors are of a machine's width already."""
 MAY_ALIAS = "xcc.may_alias"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from xcc._mlir import Attribute, Type, arith_d, ir
+from xcc._mlir import Attribute, Type, Value, arith_d, ir, math_d
+from xcc.passes.shared.values import splat_constant
 
 _KINDS = {
     "add": ("addf", "addi"), "mul": ("mulf", "muli"), "minimumf": ("minimumf", ""), "maximumf": ("maximumf", ""),
@@ -28,6 +30,14 @@ def combiner(kind: str, element: Type) -> Any:
     tail = "" if kind in ("and", "or", "xor", *_OF_TILES) else \
         ("f" if kind.endswith("num") else "imumf") if isinstance(element, ir.FloatType) else "si"
     return combining(f"<{_OF_TILES.get(kind, kind + tail)}>", element)
+
+
+def log_add_exp(a: Value, b: Value) -> Value:
+    """log(exp(a) + exp(b)) from the larger one; -inf with -inf stays."""
+    high, low = arith_d.maximumf(a, b), arith_d.minimumf(a, b)
+    out = arith_d.addf(high, math_d.log1p(math_d.exp(arith_d.subf(low, high))))
+    twice = arith_d.addf(a, splat_constant(a.type, math.log(2)))
+    return arith_d.select(arith_d.cmpf(arith_d.CmpFPredicate.OEQ, a, b), twice, out)
 
 
 def rmw_kind(kind: str, element: Type) -> Attribute:

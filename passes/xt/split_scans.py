@@ -20,7 +20,7 @@ from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import Dim, ceildiv, product
 
-KINDS = ("sum", "prod", "max", "min")
+KINDS = ("sum", "prod", "max", "min", "logsumexp")
 SCANNED = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "ui64", "ui32", "ui16", "ui8")
 SHORT = 16          # elements that a thread scans as fast as a workgroup
 ROW = 4096          # elements of a part of a row

@@ -11,7 +11,8 @@ from xcc.dialects import xt
 
 
 @pytest.mark.parametrize(("kind", "reverse", "exclusive"), [("sum", False, False), ("sum", True, True),
-                                                            ("max", False, True), ("min", True, False)])
+                                                            ("max", False, True), ("min", True, False),
+                                                            ("logsumexp", False, False), ("logsumexp", True, True)])
 def test_scans_along_rows(kind, reverse, exclusive):
     def scans(*values):
         return tuple(xt.cumulative(v, kind=kind, axis=1, reverse=reverse, exclusive=exclusive) for v in values)
@@ -41,6 +42,18 @@ def test_rows_longer_than_a_workgroup_takes_at_once(chip, dynamic):
     with on_chip(chip):
         check(scans, filled((3, 9001), "float32"), filled((5000,), "float16", 1), filled((4200,), "int32", 2) | 1,
               dynamic=dynamic)
+
+
+@pytest.mark.parametrize(("chip", "dynamic"), [("sm_90a", False), ("gfx942", True)])
+def test_logarithms_of_sums_in_parts(chip, dynamic):
+    """What is far below the row's maximum counts ahead of it; a part of nothing but -inf is neutral."""
+    rows, columns = filled((2, 9001), "float32", 0, -80, 80), filled((1, 300, 3), "float16", 1)
+    rows[0] = np.sort(rows[0])
+    rows[1, 4096:8192], columns[0, :, 2] = -np.inf, -np.inf
+    rows[1, 9000] = np.inf
+    with on_chip(chip):
+        check(lambda x, y: (xt.cumulative(x, kind="logsumexp", axis=1), xt.cumulative(y, kind="logsumexp", axis=1)),
+              rows, columns, dynamic=dynamic)
 
 
 def test_places_of_what_is_chosen_of_any_size():

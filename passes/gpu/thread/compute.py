@@ -15,6 +15,7 @@ from xcc.passes.gpu.layout.staged_tile import StagedTile
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.passes.gpu.memory.extents import extent, summed
 from xcc.passes.gpu.vendor import warpgroup
+from xcc.passes.shared.attributes import LOGARITHMS
 from xcc.passes.shared.combining import combining
 from xcc.passes.shared.values import index, vec
 
@@ -62,7 +63,8 @@ def _scanned(k: KernelBuilder, op: Operation) -> Value | None:
     dims = list(op.attributes["reduction_dims"])
     for use in op.operands[0].uses:
         scan = use.owner.operation
-        if scan.name == "vector.scan" and scan.block == op.block and scan.results[1] in k.values \
+        if scan.name == "vector.scan" and LOGARITHMS not in scan.attributes and scan.block == op.block \
+                and scan.results[1] in k.values \
                 and scan.operands[1] == op.operands[1] and scan.attributes["kind"] == op.attributes["kind"] \
                 and dims == [int(ir.IntegerAttr(scan.attributes["reduction_dim"]).value)] \
                 and k.layout(scan.results[1]) == k.layout(op.results[0]):

@@ -18,8 +18,8 @@ from xcc.passes.gpu.exchange.conversions import convert, shuffle_xor
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout, Vector, log2, unit
 from xcc.passes.gpu.layout.registers import from_registers, registers_of
-from xcc.passes.shared.attributes import REVERSE
-from xcc.passes.shared.combining import combining
+from xcc.passes.shared.attributes import LOGARITHMS, REVERSE
+from xcc.passes.shared.combining import combining, log_add_exp
 from xcc.passes.shared.values import index
 
 if TYPE_CHECKING:
@@ -177,6 +177,8 @@ def scan(k: KernelBuilder, op: Operation) -> None:
     element = ir.VectorType(source.type).element_type
     kind = str(op.attributes["kind"])
     combine, neutral = combining(kind, element), _neutral(kind, element)
+    if LOGARITHMS in op.attributes:
+        combine, neutral = log_add_exp, arith_d.constant(element, ir.FloatAttr.get(element, -math.inf))
     inclusive = bool(ir.BoolAttr(op.attributes["inclusive"]).value)
     state = _Scan(k, registers_of(k.get(source)), combine, inclusive, REVERSE in op.attributes)
     warps: list[int] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xcc import symbolic
-from xcc._mlir import Type, Value, arith_d, ir, math_d, memref_d
+from xcc._mlir import Type, Value, arith_d, ir, memref_d
+from xcc.passes.shared.combining import log_add_exp
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, is_float, limits
@@ -20,13 +21,6 @@ _F = arith_d.CmpFPredicate
 ROWS = 4            # of floats, scanned together: an addition takes as many cycles
 GROUPS = 16         # of rows, at least, for threads
 NEIGHBOURS = 256    # scanned together, in the first cache
-
-
-def _log_add_exp(a: Value, b: Value, t: Type) -> Value:
-    """log(exp(a) + exp(b)) from the larger one; -inf with -inf stays."""
-    high, low = arith_d.maximumf(a, b), arith_d.minimumf(a, b)
-    out = arith_d.addf(high, math_d.log1p(math_d.exp(arith_d.subf(low, high))))
-    return arith_d.select(arith_d.cmpf(_F.OEQ, a, b), arith_d.addf(a, constant(t, 0.6931471805599453)), out)
 
 
 def _accumulator(x: Buffer, kind: str, threads: bool) -> Type:
@@ -65,7 +59,7 @@ def cumulative(k: LoopKernel) -> None:
     def scanned(x: Buffer, out: Buffer, places: list[list[Value]], before: Sequence[Value]) -> list[Value]:
         """The totals with the elements at `places`, where the results are stored when all are read."""
         values = [scalar.convert(x.load(coords), x.dtype, acc) for coords in places]
-        totals = [_log_add_exp(t, v, acc) if kind == "logsumexp" else binary(COMBINE[kind], t, v, acc)
+        totals = [log_add_exp(t, v) if kind == "logsumexp" else binary(COMBINE[kind], t, v, acc)
                   for t, v in zip(before, values, strict=True)]
         for coords, total in zip(places, before if exclusive else totals, strict=True):
             out.store(scalar.convert(total, acc, x.dtype), coords)

@@ -16,6 +16,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Attribute, Block, Operation, Type, Value, arith_d, ir, scf_d
+from xcc.passes.shared.attributes import LOGARITHMS, REVERSE
 from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import (
@@ -23,6 +24,7 @@ from xcc.passes.xt_to_linalg.build.types import (
     constant,
     is_float,
     is_unsigned,
+    limits,
     stored,
     transfer_attributes,
 )
@@ -36,13 +38,12 @@ BESIDE = 64         # columns of a tile
 EACH_OF_COLUMNS = 32
 At = Callable[[Value], list[Value]]     # where a place along the scan is in memory
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
-_REVERSE = "xcc.reverse"
 
 
 def _kind(kind: str, dtype: Type) -> str:
     """The combining kind of vector ops."""
-    if kind in ("sum", "prod"):
-        return {"sum": "add", "prod": "mul"}[kind]
+    if kind in ("sum", "prod", "logsumexp"):
+        return {"prod": "mul"}.get(kind, "add")
     return f"{kind}imumf" if is_float(dtype) else f"{kind}{'ui' if is_unsigned(dtype) else 'si'}"
 
 
@@ -75,7 +76,10 @@ class _Rows:
         return max(64, min(1024, self.width * self.height // each))     # whole waves of any chip
 
     def neutral(self) -> Value:
-        return constant(self.acc, neutral(self.kind, self.x.dtype))
+        return constant(self.acc, self._none())
+
+    def _none(self) -> float:
+        return limits(self.x.dtype)[0] if self.kind == "logsumexp" else neutral(self.kind, self.x.dtype)
 
     def vector(self, element: Type) -> Type:
         return ir.VectorType.get([self.height, self.width] if self.along else [self.width, self.height], element)
@@ -90,7 +94,7 @@ class _Rows:
         x, kinds = self.x, self.vector(ir.IntegerType.get_signless(1))
         rest = [arith_d.subi(self.k.dim(d), i) for d, i in zip(x.dims[-2:], at[-2:], strict=True)]
         self.mask = ir.Operation.create("vector.create_mask", results=[kinds], operands=rest).results[0]
-        pad = constant(x.dtype, neutral(self.kind, x.dtype))
+        pad = constant(x.dtype, self._none())
         tile = ir.Operation.create(
             "vector.transfer_read", results=[self.vector(self.element)], operands=[x.memref, *at, pad, self.mask],
             attributes=transfer_attributes(1, len(at), 1, 1)).results[0]
@@ -157,7 +161,17 @@ class _Rows:
             "vector.scan", results=[tile.type, start.type], operands=[tile, start],
             attributes={"kind": ir.Attribute.parse(f"#vector.kind<{_kind(self.kind, self.x.dtype)}>"),
                         "reduction_dim": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.along),
-                        "inclusive": ir.BoolAttr.get(inclusive), **({_REVERSE: ir.UnitAttr.get()} if reverse else {})})
+                        "inclusive": ir.BoolAttr.get(inclusive), **({REVERSE: ir.UnitAttr.get()} if reverse else {}),
+                        **({LOGARITHMS: ir.UnitAttr.get()} if self.kind == "logsumexp" else {})})
+
+    def total(self, tile: Value, carried: Value) -> Value:
+        """What the tile and what is `carried` come to, for each of its rows."""
+        if self.kind == "logsumexp":
+            return self.scan(tile, carried, True, False).results[1]
+        kind = ir.Attribute.parse(f"#vector.kind<{_kind(self.kind, self.x.dtype)}>")
+        return ir.Operation.create(
+            "vector.multi_reduction", results=[carried.type], operands=[tile, carried],
+            attributes={"kind": kind, "reduction_dims": ir.DenseI64ArrayAttr.get([self.along])}).results[0]
 
 
 def _line(last: int, *segments: int) -> dict[str, Attribute]:
@@ -199,13 +213,10 @@ def scan_rows(k: LoopKernel) -> int:
 @converts_to_tiles("scan_parts")
 def scan_parts(k: LoopKernel) -> int:
     rows = _Rows(k, k.op.attr("part"))
-    kind = ir.Attribute.parse(f"#vector.kind<{_kind(rows.kind, rows.x.dtype)}>")
 
     def body(at: At, part: Value, first: Value) -> None:
         def step(place: Value, carried: Value) -> Value:
-            return ir.Operation.create(
-                "vector.multi_reduction", results=[carried.type], operands=[rows.read(at(place)), carried],
-                attributes={"kind": kind, "reduction_dims": ir.DenseI64ArrayAttr.get([rows.along])}).results[0]
+            return rows.total(rows.read(at(place)), carried)
 
         rows.put(rows.steps(first, rows.none(), step, False), k.outputs[0], at(part))
 

@@ -38,3 +38,11 @@ func.func @column(%x: tensor<1024x8xf32>, %w: tensor<300x40000xf32>, %s: tensor<
   %z = "xt.cumulative"(%s) {axis = 0, exclusive = false, kind = "sum", reverse = false} : (tensor<12xf32>) -> tensor<12xf32>
   return %y, %v, %z : tensor<1024x8xf32>, tensor<300x40000xf32>, tensor<12xf32>
 }
+
+// Logarithms of sums, too.
+// CHECK-LABEL: @logarithms
+// CHECK: "xt.scan_parts"(%{{.*}}) {kind = "logsumexp", part = 4096 : i64} : (tensor<1x10000xbf16>) -> tensor<1x3xf32>
+func.func @logarithms(%x: tensor<10000xbf16>) -> tensor<10000xbf16> {
+  %y = "xt.cumulative"(%x) {axis = 0, exclusive = false, kind = "logsumexp", reverse = false} : (tensor<10000xbf16>) -> tensor<10000xbf16>
+  return %y : tensor<10000xbf16>
+}

@@ -255,3 +255,22 @@ def test_a_form_for_each_number_of_grid_dims() -> None:
         assert y.tolist() == want + [-1] * (4 - len(want))
     assert [f.why for f in places.specialisations] == ["the first launch", "the grid has 2 dims, had 1",
                                                        "the grid has 3 dims, had 1"]
+
+
+def test_declared_sizes_are_numbers_of_the_code() -> None:
+    """Of arrays that have them, and of others of that length along that dim; other sizes have their own form."""
+    @xcc.kernel(types={"x": "f32[m, 37]"})
+    def sums(x, y, BLOCK: xcc.constexpr):
+        total = xcc.zeros((1, BLOCK))
+        for at in range(0, x.shape[1], BLOCK):
+            total += x.tile((xcc.program_id(0), at), (1, BLOCK), other=0)
+        y.store((xcc.program_id(0), 0), total.sum(axis=1, keepdims=True))
+
+    for n in (37, 21, 37):
+        x = np.arange(3 * n, dtype=np.float32).reshape(3, n)
+        y = xcc.empty((3, 1))
+        sums[(3,)](x, y, BLOCK=8)
+        np.testing.assert_array_equal(y[:, 0], x.sum(1))
+    assert [str(f.kinds["x"]) for f in sums.specialisations] == ["dense f32[?, 37]", "dense f32[?, ?]"]
+    known, free = (str(f.program.module) for f in sums.specialisations)
+    assert "memref<?x37xf32>" in known and "memref<?x37xf32>" not in free
