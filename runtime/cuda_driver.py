@@ -160,7 +160,7 @@ class CudaDriver(StreamDriver):
         if status := self._launch_graph(graph.ready, graph.stream):
             raise error("cuGraphLaunch", status)
 
-    def captured_node(self) -> Any:
+    def captured_node(self) -> int:
         """The node of what was enqueued last, while the stream is captured."""
         status, number, nodes, count = ctypes.c_int(), ctypes.c_uint64(), ctypes.POINTER(Handle)(), ctypes.c_size_t()
         asked = [ctypes.byref(v) for v in (status, number, Handle(), nodes, ctypes.c_void_p(), count)]
@@ -170,7 +170,7 @@ class CudaDriver(StreamDriver):
             call("cuStreamGetCaptureInfo_v2", self._stream, *asked[:4], asked[5])
         if count.value != 1:
             raise CudaError(f"a captured stream has {count.value} last nodes")
-        return Handle(nodes[0])
+        return nodes[0] or 0
 
     def launch_edit(self, function: Any, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
                     pointers: Sequence[int], symbols: Sequence[int]) -> NodeEdit:
@@ -193,9 +193,8 @@ class CudaDriver(StreamDriver):
     def movable(self, graph: CapturedGraph, now: Sequence[int], uses: Sequence[Sequence[Use]]) -> GraphReplay:
         """What replays the graph with that elsewhere which is `now` at these addresses, and of which nodes have these
         `uses`."""
-        plain = [[(node.value, *rest) for node, *rest in of] for of in uses]
         return GraphReplay(address_of_function(self._launch_graph), graph.ready.value, graph.stream.value or 0, now,
-                           plain, _refuse_replay)
+                           uses, _refuse_replay)
 
     # -- memory -------------------------------------------------------------------------------------------------
 

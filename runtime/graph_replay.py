@@ -6,10 +6,9 @@ A call from Python for each node would take longer than the driver takes for it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, MutableSequence, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 from xcc.runtime.machine_code import MachineCode
 
@@ -120,10 +119,10 @@ class NodeEdit:
     parameters: int
     slots: Sequence[int]
     context: int = 0
-    alive: Any = field(default=None, repr=False)
+    alive: object = field(default=None, repr=False)
 
 
-Use = tuple[Any, NodeEdit, int, int]
+Use = tuple[int, NodeEdit, int, int]
 """A pointer into something that moves: the node, its edit, which of its pointers, how far behind the address."""
 
 
@@ -146,9 +145,9 @@ class GraphReplay:
                 told += [edit.slots[place], offset, numbers[id(edit)]]
             ends.append(len(told) // 3)
         nodes = [word for node, e in edits.values() for word in (0, e.set, node, e.parameters, e.context)]
-        self.addresses: MutableSequence[int] = _words(now)
-        self._alive = [_words(now), _words(ends), _words(told), _words(nodes), [e for _, e in edits.values()]]
-        known, end, use, node, _ = self._alive
+        self.addresses = _words(now)
+        known, end, use, node = tables = _words(now), _words(ends), _words(told), _words(nodes)
+        self._alive = tables, [e for _, e in edits.values()]
         self._table = _words([len(now), *map(ctypes.addressof, (self.addresses, known, end, use)), len(edits),
                               ctypes.addressof(node), launch, graph, stream])
         self.table = ctypes.addressof(self._table)
@@ -160,12 +159,12 @@ class GraphReplay:
             self.refuse(status)
 
 
-def _words(values: Sequence[int]) -> Any:
+def _words(values: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
     return (ctypes.c_int64 * max(1, len(values)))(*values)
 
 
 @cache
-def _replay() -> Any:
+def _replay() -> Callable[[int], int]:
     """The function, whose calls let other threads run meanwhile."""
     code = MachineCode(_CODE)
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address("replay"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from typing import Any
 
 __all__ = ["MachineCode", "address_of_function"]
 
@@ -23,7 +22,7 @@ class MachineCode:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         machine = llvm.Target.from_default_triple().create_target_machine(opt=2, jit=True, reloc="pic")
-        self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(ir), machine)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(ir), machine)
         self._engine.finalize_object()
 
     def address(self, name: str) -> int:
@@ -32,6 +31,6 @@ class MachineCode:
         return found
 
 
-def address_of_function(function: Any) -> int:
+def address_of_function(function: ctypes._NamedFuncPointer) -> int:
     """Of a function of a library that ctypes has loaded."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0
