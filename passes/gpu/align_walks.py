@@ -1,10 +1,11 @@
 """Walks over rows that begin anywhere begin at the word that their row begins in.
 
-    scf.for %i = 0 to %n step 8192 {                  %ahead = %row * %n mod 8, %first = %row * %n - %ahead
-      %left = minsi (%n - %i), 8192                   scf.for %j = 0 to (%n + %ahead) step 8192 {
-      %m = vector.create_mask %left              ->     %ends = (%left < 8192) or (%j < %ahead)
-      %t = transfer_read %x[%row, %i], %m               %t = scf.if %ends { transfer_read %flat[%first + %j], %m }
-      ... }                                                  else { transfer_read %flat[%first + %j] } ... }
+    scf.for %i = 0 to %n step 8192 {                %ahead = %row * %n mod 8, %first = %row * %n - %ahead
+      %left = minsi (%n - %i), 8192                 scf.for %j = 0 to 8192 step 8192 { ... in the row ... }
+      %m = vector.create_mask %left            ->   scf.for %j = 8192 to %whole step 8192 {
+      %t = transfer_read %x[%row, %i], %m             %t = transfer_read %flat[%first + %j]
+      ... }                                           ... }
+                                                    scf.for %j = %whole to %n + %ahead step 8192 { ... in the row ... }
 
 All accesses are then of whole words, 16 bytes of a thread, and threads that read an element write it. What lies ahead
 of the row, and behind it, a mask leaves out in the first and the last step; the steps between have none. Of arrays that
@@ -21,7 +22,6 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.shared.patterns import int_constant
-from xcc.passes.shared.regions import any_of
 from xcc.passes.shared.values import index, op, splat_constant
 from xcc.passes.walk import walk
 from xcc.targets.base import Chip
@@ -100,26 +100,41 @@ class _Walk:
             own = arith_d.subi(iv, ahead)
             iv.replace_all_uses_except(own, own.owner.operation)
             place = arith_d.addi(first, iv)
-        ends = self._ends(iv, ahead)
-        for access_op in self.accesses:
-            self._replace(access_op, flat[Access(access_op, 1).memref], place, ends, ahead)
-        for use in list(self.mask.results[0].uses):
-            user = use.owner.operation
+        for o in self.accesses:
+            _move_to(o, flat[Access(o, 1).memref], place)
+        masked = [(use.owner.operation, use.operand_number) for use in self.mask.results[0].uses]
+        for user, number in masked:
             with user.location, ir.InsertionPoint(user):
-                user.operands[use.operand_number] = self._mask(iv, ahead)
+                user.operands[number] = self._mask(iv, ahead)
+        users = [use.owner.operation for use in self.left.results[0].uses]
+        tests = [user for user in users if user.name == "arith.cmpi" and self.left.name == "arith.minsi"]
         self.mask.erase()
+        self._split(masked, tests)
 
-    def _ends(self, iv: Value, ahead: Value) -> Value:
-        """Whether a step has elements that are not of the row."""
-        tests = [use.owner.operation for use in self.left.results[0].uses if use.owner.operation != self.mask
-                 and self.left.name == "arith.minsi"]
-        with self.mask.location, ir.InsertionPoint(self.mask):
-            behind = arith_d.cmpi(_I.slt, self.left.results[0], self.loop.operands[2])
-            ends = arith_d.ori(behind, arith_d.cmpi(_I.slt, iv, ahead))
-        for test in tests:
-            test.results[0].replace_all_uses_with(ends)
-            test.erase()
-        return ends
+    def _split(self, masked: list[tuple[Operation, int]], tests: list[Operation]) -> None:
+        """Puts the loop's whole steps, and what is left behind them, into loops of their own. A whole step has all ones
+        in place of the `masked` operands, and `tests` of whether a row ends there do not hold."""
+        lower, upper, step, *init = list(self.loop.operands)
+        with self.loop.location, ir.InsertionPoint(self.loop):
+            whole = arith_d.maxsi(arith_d.muli(arith_d.divui(upper, step), step), step)
+            one = arith_d.minsi(upper, step)        # none of an empty row
+        middle = self.loop.clone(ip=ir.InsertionPoint.after(self.loop))
+        last = self.loop.clone(ip=ir.InsertionPoint.after(middle))
+        for old, new in zip(self.loop.results, last.results, strict=True):
+            old.replace_all_uses_with(new)
+        for loop, operands in ((self.loop, (lower, one, step, *init)),
+                               (middle, (step, whole, step, *self.loop.results)),
+                               (last, (whole, upper, step, *middle.results))):
+            for n, value in enumerate(operands):
+                loop.operands[n] = value
+        number_of = {o: n for n, o in enumerate(walk(self.loop.regions[0].blocks[0]))}
+        asked, filled = [number_of[t] for t in tests], [(number_of[user], number) for user, number in masked]
+        for loop in (self.loop, middle, last):
+            body = walk(loop.regions[0].blocks[0])
+            for n in asked:
+                _answer(body[n], loop != middle)
+            for n, number in filled if loop == middle else ():
+                _fill(body[n], number)
 
     def _mask(self, iv: Value, ahead: Value) -> Value:
         """The elements of a step that are of the row: where it is asked for, which whole steps never come to."""
@@ -128,26 +143,45 @@ class _Walk:
         others = op("vector.create_mask", [kind], [arith_d.maxsi(arith_d.subi(ahead, iv), index(0))])
         return arith_d.andi(mask, arith_d.xori(others, splat_constant(kind, 1)))
 
-    def _replace(self, access: Operation, flat: Value, place: Value, ends: Value, ahead: Value) -> None:
-        """Puts the transfer op at `place` of `flat` in the place of `access`, with a mask where a row `ends`."""
-        read = access.name == "vector.transfer_read"
-        rank, iv = len(Access(access, 1).sizes), self.loop.regions[0].blocks[0].arguments[0]
 
-        def made(masks: list[Value]) -> list[Value]:
-            given = [flat, place, access.operands[1 + rank]] if read else [access.operands[0], flat, place]
-            built = ir.Operation.create(
-                access.name, results=[r.type for r in access.results], operands=[*given, *masks], attributes={
-                    "in_bounds": ir.Attribute.parse("[true]"),
-                    "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(1)),
-                    "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, len(masks)])})
-            return list(built.results)
+def _move_to(access: Operation, flat: Value, place: Value) -> None:
+    """Has the transfer op be at `place` of `flat`."""
+    read = access.name == "vector.transfer_read"
+    operands = list(access.operands)
+    given = [flat, place, *operands[-2:]] if read else [operands[0], flat, place, operands[-1]]
+    with access.location, ir.InsertionPoint(access):
+        made = _transfer(access, given, 1)
+    for old, new in zip(access.results, made.results, strict=True):
+        old.replace_all_uses_with(new)
+    access.erase()
 
-        with access.location, ir.InsertionPoint(access):
-            found = any_of(ends, [r.type for r in access.results], lambda: made([self._mask(iv, ahead)]),
-                           lambda: made([]))
-        for old, new in zip(access.results, found, strict=True):
-            old.replace_all_uses_with(new)
-        access.erase()
+
+def _transfer(access: Operation, operands: list[Value], masks: int) -> Operation:
+    """A transfer op like `access` along one row."""
+    return ir.Operation.create(access.name, results=[r.type for r in access.results], operands=operands, attributes={
+        "in_bounds": ir.Attribute.parse("[true]"),
+        "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(1)),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, masks])})
+
+
+def _answer(test: Operation, value: bool) -> None:
+    """Puts a constant in the place of `test`."""
+    with test.location, ir.InsertionPoint(test):
+        answer = splat_constant(test.results[0].type, value)
+    test.results[0].replace_all_uses_with(answer)
+    test.erase()
+
+
+def _fill(user: Operation, number: int) -> None:
+    """Has the mask that is this operand be all ones; a transfer op needs none then."""
+    with user.location, ir.InsertionPoint(user):
+        if user.name not in ACCESSES:
+            user.operands[number] = splat_constant(user.operands[number].type, 1)
+            return
+        made = _transfer(user, list(user.operands)[:-1], 0)
+    for old, new in zip(user.results, made.results, strict=True):
+        old.replace_all_uses_with(new)
+    user.erase()
 
 
 def _is_left(left: Operation, iv: Value, upper: Value, step: Value) -> bool:

@@ -1,7 +1,7 @@
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_80 --pass-pipeline=align-walks | filecheck %s
 
-// A walk over rows of 50257 begins at the word that a row begins in. Its first step and the last one have a mask, which also
-// says whether a reduction puts its neutral value in what is not of the row.
+// A walk over rows of 50257 begins at the word that a row begins in. Its first step, and what is left behind the whole steps, have
+// masks, which also say that a reduction puts its neutral value in what is not of the row; whole steps have none, and ask for none.
 // CHECK-LABEL: @odd
 // CHECK: %[[R:.*]] = arith.muli %{{.*}}, %c50257
 // CHECK: %[[W:.*]] = arith.divui %[[R]], %c8
@@ -10,21 +10,27 @@
 // CHECK: %[[N:.*]] = arith.addi %c50257{{.*}}, %[[A]]
 // CHECK: %[[X:.*]] = memref.collapse_shape %{{.*}} : memref<64x50257xf16> into memref<3216448xf16>
 // CHECK: %[[Y:.*]] = memref.collapse_shape %{{.*}} : memref<64x50257xf32> into memref<3216448xf32>
-// CHECK: scf.for %[[J:.*]] = %c0 to %[[N]]
-// CHECK: %[[I:.*]] = arith.subi %[[J]], %[[A]]
+// CHECK: %[[Q:.*]] = arith.divui %[[N]], %c8192
+// CHECK: %[[S:.*]] = arith.muli %[[Q]], %c8192
+// CHECK: %[[E:.*]] = arith.maxsi %[[S]], %c8192
+// CHECK: %[[O:.*]] = arith.minsi %[[N]], %c8192
+// CHECK: scf.for %[[J:.*]] = %c0 to %[[O]] step %c8192
 // CHECK: %[[P:.*]] = arith.addi %[[F]], %[[J]]
-// CHECK: arith.subi %c50257{{.*}}, %[[I]]
-// CHECK: %[[E:.*]] = arith.ori
-// CHECK: scf.if %[[E]]
 // CHECK: %[[M:.*]] = arith.andi
 // CHECK: vector.transfer_read %[[X]][%[[P]]], %{{.*}}, %[[M]]
-// CHECK: else
-// CHECK: vector.transfer_read %[[X]][%[[P]]], %{{[a-z0-9_]*}} {
-// CHECK: scf.if %[[E]]
+// CHECK: %[[T:.*]] = arith.constant true
+// CHECK: scf.if %[[T]]
 // CHECK: arith.select
-// CHECK: scf.if %[[E]]
 // CHECK: vector.transfer_write %{{.*}}, %[[Y]][%[[P]]], %{{.*}} {
+// CHECK: scf.for %[[J:.*]] = %c8192 to %[[E]] step %c8192
+// CHECK: %[[P:.*]] = arith.addi %[[F]], %[[J]]
+// CHECK: vector.transfer_read %[[X]][%[[P]]], %{{[a-z0-9_]*}} {
+// CHECK: %[[T:.*]] = arith.constant false
+// CHECK: scf.if %[[T]]
 // CHECK: vector.transfer_write %{{.*}}, %[[Y]][%[[P]]] {
+// CHECK: scf.for %[[J:.*]] = %[[E]] to %[[N]] step %c8192
+// CHECK: vector.transfer_read %[[X]][%{{.*}}], %{{.*}}, %{{.*}}
+// CHECK: vector.transfer_write %{{.*}}, %[[Y]][%{{.*}}], %{{.*}}
 func.func @odd(%x: memref<64x50257xf16>, %y: memref<64x50257xf32>) attributes {xt.kernel, xt.symbols = [], xcc.config = {gpu = {threads = 512 : i64}}} {
   %c0 = arith.constant 0 : index
   %n = arith.constant 50257 : index
@@ -82,8 +88,10 @@ func.func @others(%x: memref<64x50256xf16>, %z: memref<64x50257xf16>, %b: memref
 // As a written kernel walks, whose mask is all that is left; the arrays are as long, in memory and along rows.
 // CHECK-LABEL: @written
 // CHECK: memref.dim
-// CHECK: scf.if
-// CHECK: vector.transfer_read %{{.*}} : memref<?xf32>, vector<1024xf32>
+// CHECK: scf.for %{{.*}} = %c0 to
+// CHECK: vector.transfer_read %{{.*}}[%{{.*}}], %{{.*}}, %{{.*}} {in_bounds
+// CHECK: scf.for %{{.*}} = %c1024 to
+// CHECK: vector.transfer_read %{{.*}}[%{{.*}}], %cst {in_bounds = [true]} : memref<?xf32>, vector<1024xf32>
 func.func @written(%x: memref<?x?xf32>, %y: memref<?x?xf32>, %d0: index, %n: index) attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", "d1"], ["d0", "d1"]], xcc.config = {gpu = {threads = 128 : i64}}} {
   %c0 = arith.constant 0 : index
   %step = arith.constant 1024 : index
