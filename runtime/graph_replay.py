@@ -166,7 +166,4 @@ def _words(values: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
 @cache
 def _replay() -> Callable[[int], int]:
     """The function, whose calls let other threads run meanwhile."""
-    code = MachineCode(_CODE)
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address("replay"))
-    function.code = code        # type: ignore[attr-defined]    # whose memory the code is in
-    return function
+    return MachineCode(_CODE).function("replay", ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 __all__ = ["MachineCode", "address_of_function"]
+
+Called = TypeVar("Called")
 
 
 class MachineCode:
     """Functions of LLVM's text `ir`, compiled for this processor; `symbols` has the addresses of what it declares.
 
-    :meth:`address` is good as long as the object lives. RuntimeError where the text is wrong.
+    RuntimeError where the text is wrong.
     """
 
     def __init__(self, ir: str, symbols: Mapping[str, int] | None = None) -> None:
@@ -25,10 +28,11 @@ class MachineCode:
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(ir), machine)
         self._engine.finalize_object()
 
-    def address(self, name: str) -> int:
-        """Of the function `name`."""
-        found: int = self._engine.get_function_address(name)
-        return found
+    def function(self, name: str, kind: Callable[[int], Called]) -> Called:
+        """The function `name`, of ctypes' function type `kind`; its code stays as long as it does."""
+        made = kind(self._engine.get_function_address(name))
+        made.code = self        # type: ignore[attr-defined]
+        return made
 
 
 def address_of_function(function: ctypes._NamedFuncPointer) -> int:

@@ -93,6 +93,4 @@ def _made(address: int) -> Any:
     library = ctypes.CDLL("libstdc++.so.6")     # torch's, which throws
     code = MachineCode(_CODE.format(item=address_of_function(ctypes.pythonapi.PyList_GetItem), address=address),
                        {name: address_of_function(getattr(library, name)) for name in _CATCHING})
-    function = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p)(code.address("lie_at"))
-    function.code = code            # type: ignore[attr-defined]    # whose memory the code is in
-    return function
+    return code.function("lie_at", ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_void_p))

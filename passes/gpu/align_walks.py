@@ -15,6 +15,7 @@ are one step, or are walked beside what begins elsewhere (a weight for each colu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xcc._mlir import Module, Operation, Value, arith_d, ir, maker
@@ -22,7 +23,7 @@ from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.gpu.layout.tile_kernel import tile_kernels
 from xcc.passes.gpu.memory.access import Access
 from xcc.passes.shared.patterns import int_constant
-from xcc.passes.shared.values import index, op, splat_constant
+from xcc.passes.shared.values import index, op, splat_constant, whole_transfer, with_operands
 from xcc.passes.walk import walk
 from xcc.targets.base import Chip
 
@@ -137,7 +138,7 @@ class _Walk:
                 _fill(body[n], number)
 
     def _mask(self, iv: Value, ahead: Value) -> Value:
-        """The elements of a step that are of the row: where it is asked for, which whole steps never come to."""
+        """The elements of a step that are of the row, made where it is asked for."""
         kind = self.mask.results[0].type
         mask = op("vector.create_mask", [kind], list(self.mask.operands))
         others = op("vector.create_mask", [kind], [arith_d.maxsi(arith_d.subi(ahead, iv), index(0))])
@@ -150,26 +151,15 @@ def _move_to(access: Operation, flat: Value, place: Value) -> None:
     operands = list(access.operands)
     given = [flat, place, *operands[-2:]] if read else [operands[0], flat, place, operands[-1]]
     with access.location, ir.InsertionPoint(access):
-        made = _transfer(access, given, 1)
-    for old, new in zip(access.results, made.results, strict=True):
-        old.replace_all_uses_with(new)
-    access.erase()
-
-
-def _transfer(access: Operation, operands: list[Value], masks: int) -> Operation:
-    """A transfer op like `access` along one row."""
-    return ir.Operation.create(access.name, results=[r.type for r in access.results], operands=operands, attributes={
-        "in_bounds": ir.Attribute.parse("[true]"),
-        "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(1)),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1, 1, masks])})
+        made = with_operands(access, given, None, whole_transfer(1, [1, 1, 1, 1]))
+    _replace(access, made.results)
 
 
 def _answer(test: Operation, value: bool) -> None:
     """Puts a constant in the place of `test`."""
     with test.location, ir.InsertionPoint(test):
         answer = splat_constant(test.results[0].type, value)
-    test.results[0].replace_all_uses_with(answer)
-    test.erase()
+    _replace(test, [answer])
 
 
 def _fill(user: Operation, number: int) -> None:
@@ -178,10 +168,14 @@ def _fill(user: Operation, number: int) -> None:
         if user.name not in ACCESSES:
             user.operands[number] = splat_constant(user.operands[number].type, 1)
             return
-        made = _transfer(user, list(user.operands)[:-1], 0)
-    for old, new in zip(user.results, made.results, strict=True):
-        old.replace_all_uses_with(new)
-    user.erase()
+        made = with_operands(user, list(user.operands)[:-1], None, whole_transfer(1, [1, 1, 1, 0]))
+    _replace(user, made.results)
+
+
+def _replace(old: Operation, values: Sequence[Value]) -> None:
+    for result, value in zip(old.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    old.erase()
 
 
 def _is_left(left: Operation, iv: Value, upper: Value, step: Value) -> bool:

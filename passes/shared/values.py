@@ -21,6 +21,14 @@ def with_operands(source: Operation, operands: Iterable[Value], results: Iterabl
                                attributes=dict(source.attributes.items() if attributes is None else attributes))
 
 
+def whole_transfer(rank: int, segments: Sequence[int]) -> dict[str, Attribute]:
+    """The attributes of a vector.transfer of all dims of an array, all of it there; `segments`: how many operands of
+    each kind it has."""
+    return {"in_bounds": ir.ArrayAttr.get([ir.BoolAttr.get(True)] * rank),
+            "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank)),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments))}
+
+
 def is_vector(value: Value) -> bool:
     return isinstance(value.type, ir.VectorType)
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Attribute, Operation, Value, ir
+from xcc._mlir import Operation, Value, ir
 from xcc.passes.shared.patterns import splat_of
-from xcc.passes.shared.values import index, op, scalar_attr, splat_constant
+from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, whole_transfer
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import loops
 
@@ -56,7 +56,7 @@ def multiply_tiles(r: Retiler, source: Operation, group: int, a: Kept, b: Kept, 
         start = splat_constant(ir.VectorType.get([height, width], kind.element_type), 0) if fresh \
             else _read(sums, [height, width], [index(0)] * 2)
         made = _over_depth(depth, start, lambda k, s: _step(source, left, right, k, s, [height, width, group, depth]))
-        op("vector.transfer_write", [], [made, sums, index(0), index(0)], **_transfer(2, [1, 1, 2, 0]))
+        op("vector.transfer_write", [], [made, sums, index(0), index(0)], **whole_transfer(2, [1, 1, 2, 0]))
 
     loops(r.wholes, [*batch, n, m], [*[1] * len(batch), width, height], block)
 
@@ -102,11 +102,4 @@ def _read(memref: Value, shape: list[int], places: list[Value]) -> Value:
     element = ir.MemRefType(memref.type).element_type
     pad = op("arith.constant", [element], [], value=scalar_attr(element, 0))
     return op("vector.transfer_read", [ir.VectorType.get(shape, element)], [memref, *places, pad],
-              **_transfer(len(shape), [1, len(shape), 1, 0]))
-
-
-def _transfer(rank: int, segments: list[int]) -> dict[str, Attribute]:
-    """The attributes of a transfer of all that is there."""
-    return {"in_bounds": ir.ArrayAttr.get([ir.BoolAttr.get(True)] * rank),
-            "permutation_map": ir.AffineMapAttr.get(ir.AffineMap.get_identity(rank)),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments)}
+              **whole_transfer(len(shape), [1, len(shape), 1, 0]))

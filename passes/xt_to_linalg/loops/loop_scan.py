@@ -53,7 +53,7 @@ def cumulative(k: LoopKernel) -> None:
     axis, kind = k.op.attr("axis"), k.op.attr("kind")
     exclusive, reverse = k.op.attr("exclusive", False), k.op.attr("reverse", False)
     acc = _accumulator(x, kind, k.threads)
-    start = constant(acc, limits(x.dtype)[0] if kind == "logsumexp" else neutral(kind, x.dtype))
+    start = constant(acc, neutral(kind, x.dtype))
     last = k.dim(x.dims[axis] - 1)
 
     def scanned(x: Buffer, out: Buffer, places: list[list[Value]], before: Sequence[Value]) -> list[Value]:

@@ -19,7 +19,8 @@ COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "and
 def neutral(kind: str, dtype: Type) -> float | int:
     """The value that leaves others unchanged under `kind`."""
     low, high = limits(dtype)
-    return {"sum": 0, "prod": 1, "max": low, "min": high, "or": 0, "and": high if is_unsigned(dtype) else -1}[kind]
+    return {"sum": 0, "prod": 1, "max": low, "logsumexp": low, "min": high, "or": 0,
+            "and": high if is_unsigned(dtype) else -1}[kind]
 
 
 def accumulate_in(kind: str, dtype: Type) -> Type:

@@ -24,7 +24,6 @@ from xcc.passes.xt_to_linalg.build.types import (
     constant,
     is_float,
     is_unsigned,
-    limits,
     stored,
     transfer_attributes,
 )
@@ -76,10 +75,7 @@ class _Rows:
         return max(64, min(1024, self.width * self.height // each))     # whole waves of any chip
 
     def neutral(self) -> Value:
-        return constant(self.acc, self._none())
-
-    def _none(self) -> float:
-        return limits(self.x.dtype)[0] if self.kind == "logsumexp" else neutral(self.kind, self.x.dtype)
+        return constant(self.acc, neutral(self.kind, self.x.dtype))
 
     def vector(self, element: Type) -> Type:
         return ir.VectorType.get([self.height, self.width] if self.along else [self.width, self.height], element)
@@ -94,7 +90,7 @@ class _Rows:
         x, kinds = self.x, self.vector(ir.IntegerType.get_signless(1))
         rest = [arith_d.subi(self.k.dim(d), i) for d, i in zip(x.dims[-2:], at[-2:], strict=True)]
         self.mask = ir.Operation.create("vector.create_mask", results=[kinds], operands=rest).results[0]
-        pad = constant(x.dtype, self._none())
+        pad = constant(x.dtype, neutral(self.kind, x.dtype))
         tile = ir.Operation.create(
             "vector.transfer_read", results=[self.vector(self.element)], operands=[x.memref, *at, pad, self.mask],
             attributes=transfer_attributes(1, len(at), 1, 1)).results[0]
