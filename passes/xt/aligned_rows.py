@@ -4,9 +4,9 @@
     : 333x1111, 777x1111 -> 333x777  ->  : 333x1152, 777x1152 -> 333x777
 
 A row of 2222 bytes can only be read an element at a time, and each element is read by every tile it is part of; one
-copy costs less. Weights are padded at compile time. Where the columns are whole words the copy is a transpose, which
-leaves the other operand as it is, and which products share that sum over rows and over columns, as the gradients of a
-head of 50257 words do:
+copy costs less, but where products by FMAs copy elements one by one in any case. Weights are padded at compile time.
+Where the columns are whole words the copy is a transpose, which leaves the other operand as it is, and which products
+share that sum over rows and over columns, as the gradients of a head of 50257 words do:
 
     xt.dot_general(%g : 2048x50257, %w : 50257x768)             xt.dot_general(%t : 50257x2048, %w)
     xt.dot_general(%g : 2048x50257, %x : 2048x768) over 2048 -> xt.dot_general(%t, %x), %t = xt.transpose(%g)
@@ -20,6 +20,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import producer, rewrite
+from xcc.passes.xt.products.rounded import by_fma
 
 STEP = 64           # terms: whole steps of a product, where that makes the sum little longer
 LONGER = 1.05
@@ -35,15 +36,16 @@ class AlignedRows(Pass):
     word: int = 16
 
     def run(self, module: Module, ctx: PassContext) -> None:
-        rewrite(module, {"dot_general": self._aligned})
+        rewrite(module, {"dot_general": lambda op: self._aligned(op, by_fma(op, ctx))})
 
-    def _aligned(self, op: Operation) -> Value | None:
+    def _aligned(self, op: Operation, single: bool) -> Value | None:
+        """`single`: elements are copied one by one wherever rows start."""
         a = xt.attrs_of(op)
         if len(a.lhs_contract) == 1 and not a.lhs_batch:
             for side in (0, 1):
                 if self._turns(op, side):
                     return _turned(op, side)
-        return _padded(op, terms) if (terms := self._terms(op)) else None
+        return _padded(op, terms) if not single and (terms := self._terms(op)) else None
 
     def _turns(self, op: Operation, side: int) -> bool:
         """Whether rows of the operand are no whole words, its columns are, and a copy of these pays: of a weight, whose

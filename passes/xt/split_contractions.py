@@ -16,9 +16,8 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.linalg.schedule.tuning import Database, database
-from xcc.passes.shared.instruction_tables import instructions_of
 from xcc.passes.xt.graph.rewrite import at, is_stored, name_of, replace, walk_ops
-from xcc.passes.xt.products.rounded import is_rounded
+from xcc.passes.xt.products.rounded import by_fma
 from xcc.symbolic import Dim
 
 TILE = 64
@@ -100,7 +99,7 @@ class SplitContractions(Pass):
         parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
             [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores,
             p.m <= min(ctx.chip.streamed_rows, default=0) and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies,
-            _by_fma(op, ctx))
+            by_fma(op, ctx))
         if not p.takes(parts):
             return
         a = xt.attrs_of(op)
@@ -142,14 +141,6 @@ class Product:
     def choices(self) -> tuple[int, ...]:
         """The numbers of parts that are worth a try."""
         return tuple(p for p in (2 << n for n in range(9)) if self.takes(p))
-
-
-def _by_fma(op: Operation, ctx: PassContext) -> bool:
-    """Whether the product `op` has no matrix instruction, on chips whose cores copy for others meanwhile."""
-    dtype = xt.TensorType.of(op.operands[0]).dtype
-    lossy = is_rounded(op, ctx)
-    return ctx.chip.has_async_copies and not any(i.types[0] == dtype and (i.exact or lossy)
-                                                 for i in instructions_of(ctx.chip))
 
 
 def product_of(op: Operation) -> Product | None:

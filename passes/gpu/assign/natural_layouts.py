@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 
 from xcc._mlir import Operation, Value, ir, maker, parent_op
-from xcc.passes.gpu.assign.operand_patch import patch
+from xcc.passes.gpu.assign.operand_patch import patch, turned_by_copies
 from xcc.passes.gpu.index.index_vectors import gather_run
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.forms import blocked
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes, shape_of, yielded
-from xcc.passes.gpu.memory.access import Access
+from xcc.passes.gpu.memory.access import SECTOR, Access
 from xcc.passes.gpu.thread.scan import columns_scan_layout, scan_layout
 from xcc.passes.gpu.thread.sort import SORT, sorted_layout
 from xcc.passes.shared.values import is_elementwise, is_vector
 from xcc.targets.base import Chip
 
 ANY, GATHER, MEMORY, SCAN, CONTRACTION = range(5)     # how strongly a layout is wanted
-SECTOR = 32         # bytes that memory is read by
 Ranked = tuple[Layout, int]
 
 
@@ -115,6 +114,8 @@ class NaturalLayouts:
         order, width = access.order, 1
         if order and access.dims[order[0]] == len(access.sizes) - 1:
             width = min(access.aligned, access.shape[order[0]], self._width(access.shape))
+            if op.results and turned_by_copies(op.results[0], order[0], self.warps, self.chip):
+                return blocked(access.shape, order, 1, self.chip.warp, self.warps)
             turned = patch(op.results[0], order[0], width, self.threads, self.chip) if op.results else None
             if turned is not None:
                 return blocked(access.shape, order, turned[0], self.chip.warp, self.warps, [turned[1:]])

@@ -1,19 +1,23 @@
-"""Patches: loads of an operand whose neighbours in memory do not lie along k, where LDS is read along k.
+"""Loads that turn an operand: what lies along one dim in memory lies along another in shared memory.
 
-A lane of MFMA and WMMA holds neighbours along k, and there is no LDS read that transposes (ldmatrix on NVIDIA, which
-does not for bytes). So a thread loads a patch of `width` neighbours by `depth` rows along k, turns it in registers,
-which is choosing their order or, below 32 bits, one byte permutation a register, and writes runs of `depth` elements.
+Patches: neighbours in memory do not lie along k, where LDS is read along k. A lane of MFMA and WMMA holds neighbours
+along k, and there is no LDS read that transposes (ldmatrix on NVIDIA, which does not for bytes). So a thread loads a
+patch of `width` neighbours by `depth` rows along k, turns it in registers, which is choosing their order or, below 32
+bits, one byte permutation a register, and writes runs of `depth` elements.
+
+Copies: neighbours in memory lie along k, and FMAs read what has one k. Shared memory read along k gives four of k at a
+time, which take four times the registers: half the workgroups. So asynchronous copies, of an element each, turn it.
 """
 
 from __future__ import annotations
 
-from xcc._mlir import Value, ir
+from xcc._mlir import Value, ir, maker
 from xcc.passes.gpu.layout.contraction import Contraction
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 from xcc.targets.base import Chip
 
 RUN_BYTES = 16      # along k: every wave reads the tile, so that wide reads count for more than wide loads
-LEAST_BYTES = 4     # of a load
+LEAST_BYTES = 4     # of a load, and of an asynchronous copy
 
 
 def patch(value: Value, near: int, width: int, threads: int, chip: Chip) -> tuple[int, int, int] | None:
@@ -36,6 +40,24 @@ def patch(value: Value, near: int, width: int, threads: int, chip: Chip) -> tupl
     least = min(width, max(1, LEAST_BYTES // element_bytes(t.element_type)))
     depth = max(1, min(longest, own // least))
     return min(width, max(1, own // depth)), dim, depth
+
+
+def turned_by_copies(value: Value, near: int, warps: int, chip: Chip) -> bool:
+    """Whether the tile `value`, whose neighbours in memory lie along `near`, is for register-tiled products alone that
+    sum along it, and asynchronous copies of its elements can turn it."""
+    op, uses = maker(value), list(value.uses)
+    if not chip.has_async_copies or element_bytes(ir.VectorType(value.type).element_type) < LEAST_BYTES:
+        return False
+    if not uses or op is None or op.parent.name != "scf.for":
+        return False
+    for use in uses:
+        op = use.owner.operation
+        if op.name != "vector.contract" or use.operand_number > 1:
+            return False
+        plan = Contraction(op, chip, warps)
+        if plan.instruction is not None or plan.maps[use.operand_number][near] not in plan.k:
+            return False
+    return True
 
 
 def _depth_dim(value: Value, chip: Chip, warps: int, known: dict[Value, int | None]) -> int | None:

@@ -20,8 +20,10 @@ def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> Layou
 
 
 def swizzled(shape: Sequence[int], order: Sequence[int], vector: int, row_bytes_limit: int, element_bytes: int,
-             folds: int = 1) -> Layout:
+             folds: int = 1, by_row: bool = False) -> Layout:
     """`row_major` whose offset's bits within a row of `row_bytes_limit` bytes are XORed with the bits above.
+
+    by_row: with the bits of the number of the tile's row, where that is longer.
 
     Runs of `vector` elements stay together; rows that would fall on the same banks are spread over them. With two
     `folds` the bits above those are XORed in too: rows that are apart by as many as are spread are spread as well.
@@ -31,11 +33,12 @@ def swizzled(shape: Sequence[int], order: Sequence[int], vector: int, row_bytes_
     vector = min(vector, total)
     row = min(max(vector, row_bytes_limit // element_bytes), total)
     low, high = log2(vector), log2(row)
+    first = max(high, log2(shape[order[0]])) if by_row else high
 
     def mix(offset: int) -> int:
-        above = offset >> high
+        above = offset >> first
         for fold in range(1, folds):
-            above ^= offset >> high + fold * (high - low)
+            above ^= offset >> first + fold * (high - low)
         return offset ^ (above & (1 << (high - low)) - 1) << low
 
     return Layout.make([total], {n: [[mix(v[0])] for v in vs] for n, vs in plain.bases})

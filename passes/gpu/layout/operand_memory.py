@@ -13,7 +13,7 @@ def operand_memory(plan: Contraction, operand: int, source: Layout, size: int) -
     """Shared memory for operand 0 or 1, whose tile threads hold as `source`; elements have `size` bytes.
 
     Where the source has neighbours along k in a thread, or there is no other dim, k stays nearest (writes are wide and
-    reads take several k at once); else the other dim is.
+    reads take several k at once, which many registers hold); else the other dim is.
     """
     dims = plan.maps[operand]
     shape = [plan.sizes[d] for d in dims]
@@ -25,7 +25,7 @@ def operand_memory(plan: Contraction, operand: int, source: Layout, size: int) -
     candidates = [row_major(shape, order)]
     for limit in sorted({128, shape[order[0]] * size}):
         if limit > vector * size and log2(shape[order[0]]) >= log2(vector):
-            candidates.append(swizzled(shape, order, vector, limit, size))
+            candidates += [swizzled(shape, order, vector, limit, size, by_row=by_row) for by_row in (True, False)]
 
     def cost(memory: Layout) -> int:
         total = 0

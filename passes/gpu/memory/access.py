@@ -11,6 +11,7 @@ from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import element_bytes
 
 HALF = 2        # bytes of an element of which several are a register
+SECTOR = 32     # bytes that memory is read by
 WORDS = 16      # of a row of a tile, at least, where they are of several lanes: what is at its ends is stored alone
 
 
@@ -61,6 +62,14 @@ class Access:
             walked = d - 1 in self.dims
             known = math.gcd(known, stride if walked else stride * index)
         return known & -known
+
+    @property
+    def splits_sectors(self) -> bool:
+        """Whether rows that the tile walks begin within sectors, as far as sizes are known: two lanes that share one
+        there are two requests where they go past the L1 cache."""
+        strides = [math.prod(self.sizes[d + 1:]) for d in self.dims if 0 <= d < len(self.sizes) - 1
+                   and min(self.sizes[d + 1:]) > 0]
+        return any(n * self.bytes % SECTOR for n in strides)
 
     @property
     def order(self) -> list[int]:

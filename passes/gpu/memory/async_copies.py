@@ -17,13 +17,13 @@ AsyncCopy = tuple[list[int], Any, list[Any], Any]   # registers, memref, indices
 
 
 def copy_async(k: KernelBuilder, parts: Callable[[], list[AsyncCopy]], to: tuple[Value, Layout, Value], width: int,
-               size: int,
-               every: Value | None = None) -> None:
-    """Asynchronous copies of `width` elements to (buffer, offsets, start) where `every` holds."""
+               size: int, every: Value | None = None, cached: bool = False) -> None:
+    """Asynchronous copies of `width` elements to (buffer, offsets, start) where `every` holds; `cached`: by way of the
+    L1 cache, which joins the halves of a sector that two lanes copy."""
     buffer, offsets, start = to
     token = ir.Type.parse("!nvgpu.device.async.token")
     attributes = {"dstElements": ir.IntegerAttr.get(ir.IndexType.get(), width)}
-    if width * size == 16:
+    if width * size == 16 and not cached:
         attributes["bypassL1"] = ir.UnitAttr.get()
 
     def copy() -> None:

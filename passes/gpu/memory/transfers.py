@@ -82,7 +82,8 @@ class Transfer:
             view = self.view()
             return [(g, view, [index(n or 0)], t) for g, n, t in zip(self.groups, apart, tests, strict=True)]
 
-        copy_async(self.k, parts, (buffer, offsets, start), self.width, self.access.bytes, test)
+        copy_async(self.k, parts, (buffer, offsets, start), self.width, self.access.bytes, test,
+                   self.access.splits_sectors)
 
     def distance(self, register: int) -> int | None:
         """Elements from the one in the first register to the one in `register`; None where they are not known."""

@@ -65,3 +65,12 @@ func.func @columns_of_words(%g: tensor<128x777xf32>, %x: tensor<128x256xf32>) ->
   %b = "xt.dot_general"(%g, %x) {lhs_batch = [], rhs_batch = [], lhs_contract = [0], rhs_contract = [0], dtype = f32} : (tensor<128x777xf32>, tensor<128x256xf32>) -> tensor<777x256xf32>
   return %b : tensor<777x256xf32>
 }
+
+// A product by FMAs copies elements one by one, wherever rows start.
+// CHECK-LABEL: func.func @by_fma(
+// CHECK-NOT: xt.pad
+// CHECK: return
+func.func @by_fma(%x: tensor<333x1111xf32>, %w: tensor<777x1111xf32>) -> tensor<333x777xf32> {
+  %y = "xt.dot_general"(%x, %w) {lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [1], dtype = f32} : (tensor<333x1111xf32>, tensor<777x1111xf32>) -> tensor<333x777xf32>
+  return %y : tensor<333x777xf32>
+}
