@@ -14,7 +14,7 @@ from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import from_onnx
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import convert, dim_scalar, unsqueeze
-from xcc.frontends.shared.transforms import cut_or_padded, real_inverse
+from xcc.frontends.shared.transforms import cut_or_padded
 from xcc.frontends.shared.windows import frames
 from xcc.symbolic import Dim
 
@@ -50,7 +50,7 @@ def _real_inverse(cx: Context, x: Value, axis: int, length: Dim) -> Value:
     if not cx.has(1):
         length = (xt.shape_of(x)[axis] - 1) * 2
     half = cut_or_padded(x, axis, symbolic.floordiv(length, 2) + 1)
-    return real_inverse(_complex(half), axis, length)
+    return xt.dft(_complex(half), axis=axis, inverse=True, onesided=True, length=(length,))
 
 
 def _complex(x: Value) -> Value:

@@ -10,7 +10,7 @@ import math
 from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import rank_of, scalar, squeeze, unsqueeze
-from xcc.frontends.shared.transforms import cut_or_padded, real_inverse
+from xcc.frontends.shared.transforms import cut_or_padded
 from xcc.frontends.torch.complex import from_pairs, view_as_real
 from xcc.frontends.torch.context import Complex, Context
 from xcc.frontends.torch.registry import aten
@@ -45,7 +45,8 @@ def complex_to_real(cx: Context) -> Value:
     length, = cx.ints("last_dim_size")
     lengths = [*(_length(cx, x, axis) for axis in others), length]
     half = cut_or_padded(_along(x, others, inverse=True), last, length // 2 + 1)
-    return squeeze(_scaled(cx, real_inverse(half, last, length), lengths, inverse=True), (rank_of(x) - 1,))
+    whole = xt.dft(half, axis=last, inverse=True, onesided=True, length=(length,))
+    return squeeze(_scaled(cx, whole, lengths, inverse=True), (rank_of(x) - 1,))
 
 
 def _length(cx: Context, x: Value, axis: int) -> int:

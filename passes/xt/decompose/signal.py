@@ -29,13 +29,22 @@ _MOST = 32
 def dft(a: Attrs, x: Value) -> Value | None:
     """x [..., n, ..., c] times a constant [n, c, m, 2]; None when n is symbolic."""
     dims = shape(x)
-    n, parts = dims[a.axis], dims[-1]
+    n, parts = a.length[0] if a.length else dims[a.axis], dims[-1]
     if not isinstance(n, int) or not isinstance(parts, int):
         return None
     right = next((d for d in range(min(_MOST, math.isqrt(n)), 3, -1) if n % d == 0), 0)
     if n <= _SHORT or not right:
         return widened(lambda v: _product(a.axis, v, roots_of_unity(a, n, parts)), x)
+    if a.length:
+        return take(xt.dft(completed(x, a.axis, n), axis=a.axis, inverse=True, onesided=False), -1, 0, 1)
     return widened(lambda v: _two_products(a, v, n // right, right), x)
+
+
+def completed(x: Value, axis: int, n: int) -> Value:
+    """All `n` frequencies of a real tensor, of which `x` has n//2 + 1: the others are the conjugates of these."""
+    mirrored = xt.reverse(take(x, axis, 1, n - n // 2), axes=(axis,))
+    conjugate = xt.concatenate(take(mirrored, -1, 0, 1), xt.neg(take(mirrored, -1, 1, 2)), axis=len(shape(x)) - 1)
+    return xt.concatenate(x, conjugate, axis=axis)
 
 
 def _product(axis: int, x: Value, table: Array) -> Value:
