@@ -40,9 +40,10 @@ class Arithmetic:
             return (arith_d.negf(x[1]), x[0]) if im > 0 else (x[1], arith_d.negf(x[0]))
         return self.times(x, splat_constant(self.kind, re), splat_constant(self.kind, im))
 
-    def scaled(self, total: Value, x: Value, factor: float) -> Value:
-        """total + factor * x"""
-        return math_d.fma(x, splat_constant(self.kind, factor), total)
+    def scaled(self, total: Number, x: Number, factor: float) -> Number:
+        """total + factor * x, of a real factor"""
+        real = splat_constant(self.kind, factor)
+        return math_d.fma(x[0], real, total[0]), math_d.fma(x[1], real, total[1])
 
 
 def butterfly(a: Arithmetic, x: list[Number]) -> list[Number]:
@@ -71,13 +72,11 @@ def _odd(a: Arithmetic, x: list[Number]) -> list[Number]:
     for s in sums:
         first = a.add(first, s)
     for k in range(1, half + 1):
-        even, odd = x[0], None
+        even = x[0]
+        odd: Number = (splat_constant(a.kind, 0), splat_constant(a.kind, 0))
         for j in range(1, half + 1):
-            c, s = (float(v) for v in table[j, k])
-            even = (a.scaled(even[0], sums[j - 1][0], c), a.scaled(even[1], sums[j - 1][1], c))
-            d = differences[j - 1]
-            odd = tuple(arith_d.mulf(part, splat_constant(a.kind, s)) for part in d) if odd is None \
-                else tuple(a.scaled(before, part, s) for before, part in zip(odd, d, strict=True))
+            cosine, sine = (float(v) for v in table[j, k])
+            even, odd = a.scaled(even, sums[j - 1], cosine), a.scaled(odd, differences[j - 1], sine)
         made[k] = (arith_d.subf(even[0], odd[1]), arith_d.addf(even[1], odd[0]))
         made[n - k] = (arith_d.addf(even[0], odd[1]), arith_d.subf(even[1], odd[0]))
     return [first, *(made[k] for k in range(1, n))]
