@@ -123,3 +123,13 @@ func.func @free_transform(%x: tensor<4x?x1xf32, [4, "n", 1]>) -> tensor<4x?x2xf3
   %y = "xt.dft"(%x) {axis = 1 : i64, inverse = false, onesided = true, length = []} : (tensor<4x?x1xf32, [4, "n", 1]>) -> tensor<4x?x2xf32, [4, "floordiv(n, 2) + 1", 2]>
   return %y : tensor<4x?x2xf32, [4, "floordiv(n, 2) + 1", 2]>
 }
+
+// -----
+// Taps of a resized last dim lie ahead of its results, along which lanes go.
+// CHECK-LABEL: @shrunk_columns
+// CHECK: "xt.gather"(%arg0, %{{.*}}) {{.*}}-> tensor<4x?x61xf32
+// CHECK: "xt.reduce"(%{{.*}}) {axes = [1], {{.*}}-> tensor<4x61xf32
+func.func @shrunk_columns(%x: tensor<4x?xf32, [4, "n"]>) -> tensor<4x61xf32> {
+  %0 = "xt.resize"(%x) {shape = [4, 61], mode = "linear", coordinate = "half_pixel", nearest_mode = "floor", cubic_coeff = -0.75, exclude_outside = false, extrapolation = 0.0, antialias = true, scales = [], multiples = 0 : i64, roi = []} : (tensor<4x?xf32, [4, "n"]>) -> tensor<4x61xf32>
+  func.return %0 : tensor<4x61xf32>
+}
