@@ -130,6 +130,6 @@ func.func @free_transform(%x: tensor<4x?x1xf32, [4, "n", 1]>) -> tensor<4x?x2xf3
 // CHECK: "xt.gather"(%arg0, %{{.*}}) {{.*}}-> tensor<4x?x61xf32
 // CHECK: "xt.reduce"(%{{.*}}) {axes = [1], {{.*}}-> tensor<4x61xf32
 func.func @shrunk_columns(%x: tensor<4x?xf32, [4, "n"]>) -> tensor<4x61xf32> {
-  %0 = "xt.resize"(%x) {shape = [4, 61], mode = "linear", coordinate = "half_pixel", nearest_mode = "floor", cubic_coeff = -0.75, exclude_outside = false, extrapolation = 0.0, antialias = true, scales = [], multiples = 0 : i64, roi = []} : (tensor<4x?xf32, [4, "n"]>) -> tensor<4x61xf32>
+  %0 = "xt.resize"(%x) {shape = [4, 61], mode = "linear", coordinate = "half_pixel", nearest_mode = "floor", cubic_coeff = -0.75, exclude_outside = false, extrapolation = 0.0, antialias = true, scales = [0.0, 0.0], multiples = 1 : i64, roi = []} : (tensor<4x?xf32, [4, "n"]>) -> tensor<4x61xf32>
   func.return %0 : tensor<4x61xf32>
 }
