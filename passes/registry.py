@@ -20,13 +20,13 @@ ROOMS: dict[str, str] = {
     "vector": "amx-tiles block-loops common-bounds expand-floats expand-math kernel-abi lower-forall masked-bits "
               "narrow-gathers prefetch-stores row-division unroll-vectors",
     "xt": "add-columns aligned-rows box-pairs channels-last convert-precision cut-reductions early-gathers "
-          "exchange-pairs explicit-padding filter-gradients fold-scales form-kernels halved-ranks integer-contractions "
-          "last-dim-sorts merge-products merge-sorts move-views move-weights multiplied-types one-hot one-pass-moments "
-          "operands-along-k pack-bits pack-weights place-parts push-results rank-sorts requantised-floats "
-          "scatter-places select-places separate-windows shard skip-taps split-beside split-concatenations "
-          "split-contractions split-groups split-reductions split-scans transposed-convolution unique-runs "
-          "update-in-place wide-elements wide-pixels widen-products winograd xt-decompose xt-fold xt-recognise "
-          "xt-simplify",
+          "exchange-pairs explicit-padding filter-gradients fold-scales form-kernels fourier-rows halved-ranks "
+          "integer-contractions last-dim-sorts merge-products merge-sorts move-views move-weights multiplied-types "
+          "one-hot one-pass-moments operands-along-k pack-bits pack-weights place-parts push-results rank-sorts "
+          "requantised-floats scatter-places select-places separate-windows shard skip-taps split-beside "
+          "split-concatenations split-contractions split-groups split-reductions split-scans "
+          "transposed-convolution unique-runs update-in-place wide-elements wide-pixels widen-products winograd "
+          "xt-decompose xt-fold xt-recognise xt-simplify",
     "xt_to_linalg": "xt-to-linalg",
 }
 

@@ -57,7 +57,8 @@ def determinant(cx: Context) -> Value:
     x, shape = cx[0], cx.shape(0)
     n = shape[-1]
     if not isinstance(n, int) or n > 16:
-        cx.fail(f"Det of {n} x {n} matrices is not supported; sizes up to 16 are")
+        cx.fail(f"Det of {n} x {n} matrices is not supported; sizes up to 16 are" if isinstance(n, int) else
+                f"the last dim, '{n}', must be a number up to 16: fix it (--dim)")
     if n == 0:
         return full(shape[:-2], 1, element(x))
     rows = [squeeze(xt.slice(x, starts=(*[0] * (len(shape) - 2), i, 0), limits=(*shape[:-2], i + 1, n)),

@@ -14,6 +14,7 @@ from xcc.dialects import xt
 from xcc.frontends.onnx.context import Array, Context
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import convert, element, rank_of, scalar, unsqueeze
+from xcc.symbolic import Dim
 
 DOMAIN = "ai.onnx.ml"
 
@@ -119,22 +120,27 @@ def linear_regressor(cx: Context) -> Value:
 def linear_classifier(cx: Context) -> tuple[Value, Value]:
     """label [rows], scores [rows, classes] of X coefficients' + intercepts."""
     labels = class_labels(cx)
-    rows = len(cx.attr("coefficients")) // max(features(cx), 1)
+    columns = features(cx)
+    if not isinstance(columns, int):
+        cx.fail(f"the number of features, '{columns}', must be a number: fix it (--dim)")
+    rows = len(cx.attr("coefficients")) // max(columns, 1)
     return chosen(cx, _linear(cx, rows), labels, cx.attr("post_transform", "NONE"), positive=None)
 
 
-def features(cx: Context) -> int:
+def features(cx: Context) -> Dim:
     """The columns of X."""
-    columns = cx.shape(0)[-1] if cx.rank(0) == 2 else None
-    if not isinstance(columns, int):
-        cx.fail(f"X of shape {[str(d) for d in cx.shape(0)]} is not supported, but rows of a known number of features")
-    return columns
+    if cx.rank(0) != 2:
+        cx.fail(f"X of shape {[str(d) for d in cx.shape(0)]} is not supported, but rows of features")
+    return cx.shape(0)[-1]
 
 
 def _linear(cx: Context, rows: int) -> Value:
-    if len(cx.attr("coefficients")) != rows * features(cx):
-        cx.fail(f"{len(cx.attr('coefficients'))} coefficients for {rows} rows of {features(cx)} features")
+    columns, given = features(cx), len(cx.attr("coefficients"))
+    if given % max(rows, 1) or isinstance(columns, int) and given != rows * columns:
+        cx.fail(f"{given} coefficients for {rows} rows of {columns} features")
     weight = np.array(cx.attr("coefficients"), np.float32).reshape(rows, -1)
+    if not isinstance(columns, int):
+        xt.require(columns, weight.shape[1], cx.place)
     out = xt.dot_general(convert(cx[0], "f32"), xt.constant(weight), lhs_contract=(1,), rhs_contract=(1,))
     return xt.add(out, xt.constant(cx.attr("intercepts"), "f32")) if cx.attr("intercepts") else out
 

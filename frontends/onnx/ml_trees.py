@@ -14,6 +14,7 @@ from xcc.frontends.onnx.context import Array, Context
 from xcc.frontends.onnx.ml import DOMAIN, chosen, class_labels, features, transformed
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import convert, dim_scalar, element, scalar
+from xcc.symbolic import Expr, dim_max
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
 _AGGREGATES = {"SUM": "sum", "AVERAGE": "sum", "MIN": "min", "MAX": "max"}
@@ -86,8 +87,11 @@ def _scores(cx: Context, trees: Trees, weights: Array, aggregate: str) -> Value:
     """[rows, columns]: what `weights` [nodes, columns] say at the leaves, of all trees."""
     if _AGGREGATES[aggregate] != "sum" and weights.shape[1] > 1:
         cx.fail(f"{aggregate} is supported of one target, not of {weights.shape[1]}")
-    if trees.feature.size and not 0 <= trees.feature.min() <= trees.feature.max() < features(cx):
-        cx.fail(f"its nodes test features up to {trees.feature.max()}, of {features(cx)}")
+    there, last = features(cx), int(trees.feature.max(initial=0))
+    if isinstance(there, Expr):
+        xt.require(there, dim_max(there, last + 1), cx.place)
+    if trees.feature.min(initial=0) < 0 or isinstance(there, int) and trees.feature.size and last >= there:
+        cx.fail(f"its nodes test features up to {last}, of {there}")
     x = convert(cx[0], "f64" if weights.dtype == np.float64 else "f32")
     at = _leaves(cx, x, trees)
     total = xt.reduce(xt.gather(xt.constant(weights), at, axis=0), kind=_AGGREGATES[aggregate], axes=(1,))

@@ -38,7 +38,17 @@ def scatter_elements(cx: Context) -> Value:
 
 @onnx_op("ScatterND")
 def scatter_nd(cx: Context) -> Value:
-    return xt.scatter_nd(cx[0], cx[1], cx[2], reduction=cx.attr("reduction", "none"))
+    """The ranks say how many dims of the data an index vector names."""
+    depth = cx.rank(0) + cx.rank(1) - 1 - cx.rank(2)
+    return xt.scatter_nd(cx[0], with_last(cx, 1, depth), cx[2], reduction=cx.attr("reduction", "none"))
+
+
+def with_last(cx: Context, i: int, size: int) -> Value:
+    """Operand `i`, whose last dim must be `size`, as all ranks decide; a free one is compared in a run."""
+    x, dims = cx[i], cx.shape(i)
+    if not dims or isinstance(dims[-1], int):
+        return x
+    return xt.reshape(x, shape=(*dims[:-1], size))
 
 
 @onnx_op("NonZero")

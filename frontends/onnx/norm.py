@@ -7,7 +7,7 @@ from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.frontends.shared.helpers import along, convert, element, mean, scalar
+from xcc.frontends.shared.helpers import along, convert, element, full, mean, scalar
 from xcc.frontends.shared.norms import affine_by_channel, inverse_deviation, moments
 
 
@@ -64,10 +64,15 @@ def _batch_normalization_training(cx: Context, x: Value, eps: float) -> tuple[Va
 @onnx_op("InstanceNormalization")
 def instance_normalization(cx: Context) -> Value:
     """Each channel of each sample on its own: group norm with a group a channel."""
-    channels = cx.shape(0)[1]
-    if not isinstance(channels, int):
-        cx.fail("the number of channels must be static")
-    return xt.group_norm(cx[0], cx[1], cx[2], groups=channels, eps=cx.attr("epsilon", 1e-5))
+    samples, channels, *spatial = cx.shape(0)
+    eps = cx.attr("epsilon", 1e-5)
+    if isinstance(channels, int):
+        return xt.group_norm(cx[0], cx[1], cx[2], groups=channels, eps=eps)
+    one, zero = (full((1,), v, element(cx[0])) for v in (1, 0))
+    images = xt.reshape(cx[0], shape=(samples * channels, 1, *spatial))
+    out = xt.reshape(xt.group_norm(images, one, zero, groups=1, eps=eps), shape=cx.shape(0))
+    scale, bias = (along(cx[i], 1, cx.rank(0)) for i in (1, 2))
+    return xt.add(xt.mul(out, scale), bias)
 
 
 @onnx_op("GroupNormalization", since=18)

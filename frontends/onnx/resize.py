@@ -12,6 +12,7 @@ from xcc._mlir import Value, owner_op
 from xcc.dialects import xt
 from xcc.dialects.xt.resize import symbolic_form
 from xcc.frontends.onnx.context import Context, Shape
+from xcc.frontends.onnx.movement import with_last
 from xcc.frontends.onnx.ratio import Ratio
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.symbolic import Dim
@@ -126,5 +127,5 @@ def _roi(cx: Context, axes: list[int]) -> tuple[float, ...]:
 @onnx_op("GridSample", since=16)
 def grid_sample(cx: Context) -> Value:
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(cx.attr("mode", "linear"), cx.attr("mode", "linear"))
-    return xt.grid_sample(cx[0], cx[1], mode=mode, padding=cx.attr("padding_mode", "zeros"),
+    return xt.grid_sample(cx[0], with_last(cx, 1, cx.rank(0) - 2), mode=mode, padding=cx.attr("padding_mode", "zeros"),
                           align_corners=bool(cx.attr("align_corners", 0)))

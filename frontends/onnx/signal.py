@@ -14,7 +14,7 @@ from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.element_types import from_onnx
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import convert, dim_scalar, unsqueeze
-from xcc.frontends.shared.transforms import cut_or_padded, real_inverse
+from xcc.frontends.shared.transforms import cut_or_padded
 from xcc.frontends.shared.windows import frames
 from xcc.symbolic import Dim
 
@@ -32,17 +32,10 @@ def dft_operand(cx: Context) -> Value:
 
 def _dft(cx: Context, axis: int) -> Value:
     x, inverse, onesided = cx[0], bool(cx.attr("inverse", 0)), bool(cx.attr("onesided", 0))
-    length = _number(cx, cx.dims(1)[0] if cx.has(1) else cx.shape(0)[axis])
+    length = cx.dims(1)[0] if cx.has(1) else cx.shape(0)[axis]
     if inverse and onesided:
         return _real_inverse(cx, x, axis, length)
-    return xt.dft(_complex(cut_or_padded(x, axis, length)), axis=axis, inverse=inverse, onesided=onesided)
-
-
-def _number(cx: Context, length: Dim) -> int:
-    """The number of elements that are transformed."""
-    if not isinstance(length, int):
-        cx.fail(f"a transform of {length} elements, which must be a number: fix the dim (--dim)")
-    return length
+    return xt.dft(cut_or_padded(x, axis, length), axis=axis, inverse=inverse, onesided=onesided)
 
 
 def _real_inverse(cx: Context, x: Value, axis: int, length: Dim) -> Value:
@@ -50,7 +43,7 @@ def _real_inverse(cx: Context, x: Value, axis: int, length: Dim) -> Value:
     if not cx.has(1):
         length = (xt.shape_of(x)[axis] - 1) * 2
     half = cut_or_padded(x, axis, symbolic.floordiv(length, 2) + 1)
-    return real_inverse(_complex(half), axis, length)
+    return xt.dft(_complex(half), axis=axis, inverse=True, onesided=True, length=(length,))
 
 
 def _complex(x: Value) -> Value:
@@ -65,15 +58,15 @@ def _complex(x: Value) -> Value:
 def stft(cx: Context) -> Value:
     """output [batch, frames, bins, 2] = STFT(signal, frame_step, window?, frame_length?; onesided)."""
     x = cx[0]
-    step = cx.static_ints(1)[0]
-    size = _number(cx, cx.dims(3)[0] if cx.has(3) else cx.shape(2)[0])
+    step = cx.dims(1)[0]
+    size = cx.dims(3)[0] if cx.has(3) else cx.shape(2)[0]
     if len(cx.shape(0)) == 2:
         x = unsqueeze(x, [2])
     batch, length, parts = xt.shape_of(x)
     framed = frames(x, 1, size, step, symbolic.floordiv(length - size, step) + 1)
     if cx.has(2):
         framed = xt.mul(framed, xt.reshape(cx[2], shape=(1, 1, size, 1)))
-    return xt.dft(_complex(framed), axis=2, inverse=False, onesided=bool(cx.attr("onesided", 1)) and parts == 1)
+    return xt.dft(framed, axis=2, inverse=False, onesided=bool(cx.attr("onesided", 1)) and parts == 1)
 
 
 @onnx_op("HannWindow", "HammingWindow", "BlackmanWindow", since=17)

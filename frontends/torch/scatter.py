@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from xcc import symbolic
-from xcc._mlir import Value
+from xcc._mlir import Value, maker
 from xcc.dialects import xt
 from xcc.dialects.xt.reduce import neutral
-from xcc.frontends.shared.helpers import along, convert, element, full, rank_of, scalar, slice_axis
+from xcc.frontends.shared.helpers import along, convert, element, full, rank_of, scalar, slice_axis, unsqueeze
 from xcc.frontends.torch.arithmetic import floor_divide
 from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.elementwise import cast, truth
@@ -181,11 +181,14 @@ def slice_scatter(cx: Context) -> Value:
     length = xt.shape_of(src)[axis]
     if length == 0:
         return x
-    if start == 0 and length == shape[axis]:
+    if step == 1 and length == shape[axis]:
         return src
     if step == 1:
         return xt.concatenate(slice_axis(x, axis, 0, start), src, slice_axis(x, axis, start + length, shape[axis]),
                               axis=axis)
+    first = cx.get("start") or 0
+    if isinstance(first, int) and 0 <= first < step and shape[axis] == length * step and _in_parts(x):
+        return _one_of_each(x, src, axis, first, step)
     covered = (length - 1) * step + 1
     low: list[Dim]
     high: list[Dim]
@@ -195,6 +198,26 @@ def slice_scatter(cx: Context) -> Value:
                   interior=tuple(inner))
     wide = truth(wide) if element(x) == "i1" else wide
     return xt.select(_inside(shape, axis, start, covered, step), wide, x)
+
+
+def _in_parts(x: Value) -> bool:
+    """Whether nothing is read of memory for the elements of x that are not written: one number, or parts joined."""
+    made = maker(x)
+    while made is not None and made.name == "xt.slice":
+        made = maker(made.operands[0])
+    if made is not None and made.name == "xt.reshape":
+        made = maker(made.operands[0])
+        return made is not None and made.name == "xtv.concatenate"
+    return made is not None and made.name == "xt.broadcast" and rank_of(made.operands[0]) == 0
+
+
+def _one_of_each(x: Value, src: Value, axis: int, at: int, step: int) -> Value:
+    """x with element `at` of each `step` along `axis` from src, as parts along a dim of their own: these alone are
+    joined where each of them is written in its turn."""
+    shape = xt.shape_of(x)
+    blocks = xt.reshape(x, shape=(*shape[:axis], xt.shape_of(src)[axis], step, *shape[axis + 1:]))
+    return xt.reshape(xt.concatenate(slice_axis(blocks, axis + 1, 0, at), unsqueeze(src, (axis + 1,)),
+                                     slice_axis(blocks, axis + 1, at + 1, step), axis=axis + 1), shape=shape)
 
 
 def _inside(shape: tuple[Dim, ...], axis: int, start: Dim, covered: Dim, step: int) -> Value:

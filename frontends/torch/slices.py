@@ -32,6 +32,8 @@ def clamp_index(index: Dim | None, size: Dim, default: Dim, bounds: Bounds) -> D
     """A start or end of a slice: from the end where it is negative, then inside [0, size]."""
     if index is None:
         return default
+    if index == 0:
+        return 0
     if isinstance(index, int) and index >= ENDLESS:
         return size
     front = from_front(index, size, bounds)

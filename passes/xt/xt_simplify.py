@@ -15,7 +15,7 @@ from xcc.dialects.xt.resize import resized
 from xcc.dialects.xt.types import TensorType, is_float
 from xcc.dim_expr import Expr
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.concatenated import slice_of_concatenation
+from xcc.passes.xt.graph.concatenated import neighbouring_slices, slice_of_concatenation
 from xcc.passes.xt.graph.rewrite import apply_rules, name_of, producer, same_type
 from xcc.passes.xt.graph.shared_indices import shared_index
 from xcc.passes.xt.graph.split_dims import split_dims
@@ -48,6 +48,7 @@ class XtSimplify(Pass):
 rule("reduce_window")(clipped)
 rule("scatter_elements")(shared_index)
 rule("slice")(slice_of_concatenation)
+rule("concatenate")(neighbouring_slices)
 
 
 def splat(value: Value) -> float | None:

@@ -11,6 +11,7 @@ from xcc._mlir import Block, Module, Operation, Type, Value, arith_d, func_d, ir
 from xcc.diagnostics import CompilerBug
 from xcc.dialects.xt.base import dims_attr, element_type_of, shape_of
 from xcc.passes.base import Pass, PassContext, register_pass
+from xcc.passes.shared.attributes import MACHINE
 from xcc.passes.xt.graph.memory_uses import constant_starts
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.builder import Builder
@@ -22,9 +23,9 @@ from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, buffer_type
 from xcc.symbolic import Dim
 
 FAMILIES = ("ops.conv", "ops.elementwise", "ops.indexing", "ops.matmul", "ops.pad", "ops.quant", "ops.reduce",
-            "ops.sampling", "ops.shape", "ops.window", "ops.winograd", "loops.loop_boxes", "loops.loop_merge",
-            "loops.loop_positions", "loops.loop_sampling", "loops.loop_scan", "loops.loop_scatter", "loops.loop_select",
-            "loops.loop_sort", "tiles.tile_combine", "tiles.tile_scan", "tiles.tile_sort")
+            "ops.sampling", "ops.shape", "ops.window", "ops.winograd", "loops.loop_boxes", "loops.loop_fourier",
+            "loops.loop_merge", "loops.loop_positions", "loops.loop_sampling", "loops.loop_scan", "loops.loop_scatter",
+            "loops.loop_select", "loops.loop_sort", "tiles.tile_combine", "tiles.tile_scan", "tiles.tile_sort")
 
 
 @register_pass
@@ -145,7 +146,8 @@ def _convert_loop_kernel(old: Operation, block: Block, op: Operation, threads: b
             new.attributes["xcc.tiles"] = ir.UnitAttr.get()
             new.attributes["xcc.config"] = ir.DictAttr.get({"gpu": ir.DictAttr.get({"threads": width})})
         else:
-            LOOPS[described.name](kernel)
+            if LOOPS[described.name](kernel):
+                new.attributes[MACHINE] = ir.UnitAttr.get()
             new.attributes["xcc.loops"] = ir.UnitAttr.get()
         func_d.ReturnOp([])
     anchor.erase()

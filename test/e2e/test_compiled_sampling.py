@@ -122,13 +122,23 @@ def test_max_pool_with_indices(data: Any) -> None:
 
 
 @given(st.data())
-@examples(8)
+@examples(12)
 def test_dft(data: Any) -> None:
-    shape = [*data.draw(shapes((1, 3), st.sampled_from([1, 2, 3, 7, 16, 33]), 1 << 9)), data.draw(st.integers(1, 2))]
-    axis = data.draw(st.integers(0, len(shape) - 2))
-    kind = data.draw(st.sampled_from(["", "inverse", "onesided"]))
+    """Along any axis, of lengths that butterflies take and others, known and free."""
+    kind = data.draw(st.sampled_from(["", "inverse", "onesided", "real inverse"]))
+    parts = 2 if kind == "real inverse" else data.draw(st.integers(1, 2))
+    sizes = st.sampled_from([1, 2, 3, 7, 16, 33, 34, 49, 60, 91])
+    shape = [*data.draw(shapes((1, 3), sizes, 1 << 10)), 1]
+    last = len(shape) - 1
+    axis, odd = data.draw(st.integers(0, last - 1)), data.draw(st.integers(0, 1))
     x = filled(shape, data.draw(st.sampled_from([F32, np.dtype(np.float64)])))
-    check(lambda v: xt.dft(v, axis=axis, inverse=kind == "inverse", onesided=kind == "onesided"), x, tolerance=16)
+
+    def body(v: Any) -> Any:
+        real = {"length": (2 * (xt.shape_of(v)[axis] - 1) + odd or 1,)} if kind == "real inverse" else {}
+        v = xt.concatenate(v, xt.sin(v), axis=last) if parts == 2 else v
+        return xt.dft(v, axis=axis, inverse="inverse" in kind, onesided=bool(real) or kind == "onesided", **real)
+
+    check(body, x, dynamic=data.draw(st.booleans()), tolerance=16)
 
 
 @given(st.data())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcc._mlir import AffineExpr, AffineMap, Attribute, Operation, Type, Value, ir
+from xcc._mlir import AffineExpr, AffineMap, Attribute, Operation, Type, Value, ir, maker
 from xcc.passes.shared.patterns import int_constant
-from xcc.passes.shared.values import index, op, pack
+from xcc.passes.shared.values import index, op, pack, with_operands
 from xcc.passes.vector.unroll.group_tiles import concatenated, read_group, widened_mask
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, Tile
 from xcc.passes.vector.unroll.unroller import Unroller
@@ -135,6 +135,25 @@ class Transfer:
         if isinstance(self.mask, MaskTile):
             out.mask = MaskTile((*self.mask.shape, row), [*self.mask.bounds, row], self.u.lanes, self.mask.at)
         return out if out.short_rows() else None
+
+    def apart(self) -> int:
+        """How far apart the elements of a view of one dim lie, where a few whole vectors hold those of one; else 1."""
+        strides, _ = ir.MemRefType(self.memory.type).get_strides_and_offset()
+        if self.rank != 1 or self.dims != [0] or not 1 < strides[0] <= COLUMNS or self.shape[0] % self.u.lanes \
+                or maker(self.memory, "memref.reinterpret_cast") is None \
+                or not (self.mask is None or isinstance(self.mask, MaskTile)):
+            return 1
+        return int(strides[0])
+
+    def together(self, step: int) -> Value:
+        """The memory of `apart` with what lies between the elements."""
+        view = maker(self.memory)
+        assert view is not None
+        size, offset = self.shape[0] * step, ir.MemRefType(self.memory.type).get_strides_and_offset()[1]
+        kind = ir.MemRefType.get([size], self.elem, layout=ir.StridedLayoutAttr.get(offset, [1]))
+        numbers = {"static_sizes": [size], "static_strides": [1]}
+        return with_operands(view, list(view.operands), [kind], dict(view.attributes.items()) | {
+            name: ir.DenseI64ArrayAttr.get(values) for name, values in numbers.items()}).result
 
     def mask_of_rows(self) -> MaskTile | None:
         """The mask of `short_rows` with these one after the other in its last dim."""

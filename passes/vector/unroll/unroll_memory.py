@@ -45,6 +45,8 @@ def _read(u: Unroller, o: Operation) -> None:
         u.set(o, _read_tile(t, padding))
     elif (rows := t.around_column()) is not None and not _only_scalars_wanted(o):
         u.set(o, _read_column(t, rows, padding))
+    elif (step := t.apart()) > 1 and not _only_scalars_wanted(o):
+        u.set(o, _read_apart(t, step, padding))
     else:
         u.set(o, ScalarTile(t.shape, t.elem, u.lanes, lambda at: t.load_scalar(at, padding), u.anchor(o)))
 
@@ -103,6 +105,32 @@ def _read_column(t: Transfer, rows: Transfer, padding: Value) -> Tile:
                 parts.append(op("vector.maskedload", [vec(width, t.elem)],
                                 [t.memory, *rows.masked_address(start), on, splat(padding, width)]))
         tile.chunks[key] = picked(parts, [divmod(i * row + number, width) for i in range(width)])
+    return tile
+
+
+def _read_apart(t: Transfer, step: int, padding: Value) -> Tile:
+    """Elements `step` apart: of as many whole vectors, masked behind the last element, those that are wanted."""
+    tile, lanes, (count,), memory = t.tile(), t.u.lanes, t.shape, t.together(step)
+    first = op("arith.muli", [t.indices[0].type], [t.indices[0], index(step)])
+    bound = t.mask.bounds[0] if isinstance(t.mask, MaskTile) else count
+    at = t.mask.at if isinstance(t.mask, MaskTile) else ir.InsertionPoint.current
+    if isinstance(bound, int):
+        last: Value | int = (min(bound, count) - 1) * step + 1
+    else:
+        with at:
+            spread = op("arith.muli", [bound.type], [bound, index(step)])
+            last = op("arith.subi", [bound.type], [spread, index(step - 1)])
+    mask = MaskTile((count * step,), [last], lanes, at)
+    for key in tile.keys():
+        parts = []
+        for n in range(key[0] * step, (key[0] + 1) * step):
+            place = op("arith.addi", [first.type], [first, index(n * lanes)])
+            if isinstance(last, int) and (n + 1) * lanes <= last:
+                parts.append(op("vector.load", [vec(lanes, t.elem)], [memory, place]))
+            else:
+                parts.append(op("vector.maskedload", [vec(lanes, t.elem)],
+                                [memory, place, mask.chunk((n,)), splat(padding, lanes)]))
+        tile.chunks[key] = picked(parts, [divmod(i * step, lanes) for i in range(lanes)])
     return tile
 
 

@@ -31,7 +31,7 @@ def resize(a: Attrs, x: Value) -> Value | None:
             continue
         if isinstance(size, int) and isinstance(out, int):
             index, weights, off = taps(a, d, size, out)
-            plan.append((d, xt.constant(index, "i64"), xt.constant(weights, wide)))
+            plan.append((d, xt.constant(index.T, "i64"), xt.constant(weights.T, wide)))
             if off.any():
                 mark = column(xt.constant(off), d, len(a.shape))
                 outside = mark if outside is None else xt.or_(outside, mark)
@@ -49,7 +49,7 @@ def resize(a: Attrs, x: Value) -> Value | None:
 def _apply(a: Attrs, x: Value, plan: list[tuple[int, Value, Any]]) -> Value:
     if a.mode == "nearest":
         for d, index, _ in plan:
-            x = xt.gather(x, xt.reshape(index, shape=shape(index)[:1]), axis=d)
+            x = xt.gather(x, xt.reshape(index, shape=shape(index)[1:]), axis=d)
         return x
     y = convert(x, "f64" if dtype(x) == "f64" else "f32")
     for d, index, weights in plan:
@@ -58,20 +58,21 @@ def _apply(a: Attrs, x: Value, plan: list[tuple[int, Value, Any]]) -> Value:
 
 
 def _weighted(y: Value, d: int, index: Value, weights: Value) -> Value:
-    """The sum of the elements of `y` at the places [out, taps] of dim d, times their weights.
+    """The sum of the elements of `y` at the places [taps, out] of dim d, times their weights.
 
-    Few taps are gathers of their own: a sum of so few terms has no room for vectors, the results have.
+    A sum of a few terms has no room for vectors, the results have: these lie along the last dim, also where it is the
+    one that is resized. Few taps are gathers of their own.
     """
-    rank, taps = len(shape(y)), shape(index)[1]
+    rank, taps = len(shape(y)), shape(index)[0]
     if isinstance(taps, int) and taps <= FEW_TAPS:
-        of = [[drop(take(v, 1, t, t + 1), 1) for v in (index, weights)] for t in range(taps)]
+        of = [[drop(take(v, 0, t, t + 1), 0) for v in (index, weights)] for t in range(taps)]
         return reduce(xt.add, [xt.mul(xt.gather(y, place, axis=d), column(weight, d, rank)) for place, weight in of])
     factors = xt.reshape(weights, shape=[1] * d + list(shape(index)) + [1] * (rank - d - 1))
-    return xt.reduce(xt.mul(xt.gather(y, index, axis=d), factors), kind="sum", axes=(d + 1,))
+    return xt.reduce(xt.mul(xt.gather(y, index, axis=d), factors), kind="sum", axes=(d,))
 
 
 def _symbolic_taps(a: Attrs, d: int, size: Dim, out: Dim, wide: str) -> tuple[Value, Value | None] | None:
-    """Indices [out, taps] and weights, computed from the sizes at run time; for nearest no weights.
+    """Indices [taps, out] and weights, computed from the sizes at run time; for nearest no weights.
 
     None where a region is cropped, whose place the sizes decide.
     """
@@ -79,7 +80,7 @@ def _symbolic_taps(a: Attrs, d: int, size: Dim, out: Dim, wide: str) -> tuple[Va
         return None
     n = dim_scalar(size, wide)
     scale = scale_of(a, d, size, out)
-    x = _positions(a, scale, n, dim_scalar(out, wide), xt.iota(shape=(out, 1), axis=0, dtype=wide))
+    x = _positions(a, scale, n, dim_scalar(out, wide), xt.iota(shape=(1, out), axis=1, dtype=wide))
     one, half = const(1.0, x), const(0.5, x)
     top = xt.sub(n, one)
     if a.mode == "nearest":
@@ -92,29 +93,29 @@ def _symbolic_taps(a: Attrs, d: int, size: Dim, out: Dim, wide: str) -> tuple[Va
     right = xt.sub(x, left)
     if a.mode == "linear" and not a.antialias and not a.exclude_outside:
         ends = [_clamp(left, top), _clamp(xt.add(left, one), top)]
-        index = xt.convert(xt.concatenate(*ends, axis=1), dtype="i64")
-        return index, xt.concatenate(xt.sub(one, right), right, axis=1)
+        index = xt.convert(xt.concatenate(*ends, axis=0), dtype="i64")
+        return index, xt.concatenate(xt.sub(one, right), right, axis=0)
     if a.antialias and not scale:
         offsets, shrink = _widest_taps(a, size, out, wide)
     else:
         factor = min(scale, 1.0) if a.antialias else 1.0
-        offsets, shrink = xt.constant(np.array([tap_offsets(a, factor)]), wide), const(factor, x)
+        offsets, shrink = xt.constant(np.array([tap_offsets(a, factor)]).T, wide), const(factor, x)
     distance = xt.abs_(xt.mul(xt.sub(offsets, right), shrink))
     weights = _triangle(distance) if a.mode == "linear" else _keys(distance, a.cubic_coeff)
     place = xt.add(left, offsets)
     inside = _clamp(place, top)
     if a.exclude_outside:
         weights = xt.select(xt.compare(place, inside, direction="eq"), weights, const(0.0, x))
-    weights = xt.div(weights, xt.reduce(weights, kind="sum", axes=(1,), keepdims=True))
+    weights = xt.div(weights, xt.reduce(weights, kind="sum", axes=(0,), keepdims=True))
     return xt.convert(inside, dtype="i64"), weights
 
 
 def _widest_taps(a: Attrs, size: Dim, out: Dim, wide: str) -> tuple[Value, Value]:
-    """Where taps are from the left neighbour of a position on, [1, taps], and by how much their distances shrink, where
+    """Where taps are from the left neighbour of a position on, [taps, 1], and by how much their distances shrink, where
     the sizes decide how many there are: as many as the quotient of the sizes, rounded up, asks for. What is beyond the
     filter has no weight."""
     reach = symbolic.product((1 if a.mode == "linear" else 2, symbolic.ceildiv(size, symbolic.dim_max(out, 1))))
-    steps = xt.iota(shape=(1, reach * 2), axis=1, dtype=wide)
+    steps = xt.iota(shape=(reach * 2, 1), axis=0, dtype=wide)
     m, n = dim_scalar(out, wide), dim_scalar(size, wide)
     return xt.sub(steps, xt.sub(dim_scalar(reach, wide), const(1.0, steps))), xt.minimum(xt.div(m, n), const(1.0, m))
 

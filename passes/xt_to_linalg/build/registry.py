@@ -55,7 +55,7 @@ def _python(attr: Attribute) -> Any:
 
 Converter = Callable[[Builder, Op], View | Sequence[View]]
 CONVERTERS: dict[str, Converter] = {}
-LOOPS: dict[str, Callable[..., None]] = {}
+LOOPS: dict[str, Callable[..., bool | None]] = {}
 TILES: dict[str, Callable[..., int]] = {}
 
 
@@ -65,7 +65,8 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
 
 
 def converts_to_loops(*names: str) -> Callable[..., Any]:
-    """Registers a function as the emitter of the loop kernels of the opaque xt ops `names`."""
+    """Registers a function as the emitter of the loop kernels of the opaque xt ops `names`; one of vectors, which are
+    machine vectors of one dim, gives True."""
     return registering(LOOPS, names, "emitters")
 
 

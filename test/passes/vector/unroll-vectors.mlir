@@ -194,3 +194,25 @@ func.func @columns(%x: memref<40x3xf32>, %y: memref<40xf32>, %i: index, %n: inde
   vector.transfer_write %s, %y[%i] {in_bounds = [true]} : vector<8xf32>, memref<40xf32>
   return
 }
+
+// Every second element: two whole vectors, the last masked behind the last of them, not an element at a time.
+// CHECK-LABEL: func.func @apart(
+// CHECK: %[[M:.*]] = memref.reinterpret_cast %{{.*}} to offset: [%{{.*}}], sizes: [16], strides: [1]
+// CHECK: vector.load %[[M]]{{.*}} vector<8xf32>
+// CHECK: vector.maskedload %[[M]]{{.*}} vector<8xf32>
+// CHECK: vector.shuffle {{.*}} [0, 2, 4, 6, 8, 10, 12, 14]
+// CHECK-COUNT-2: vector.maskedload
+// CHECK: vector.shuffle {{.*}} [0, 2, 4, 6, 8, 10, 12, 14]
+// CHECK-NOT: memref.load
+func.func @apart(%x: memref<?x?xf32>, %y: memref<?xf32>, %i: index, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %pad = arith.constant 0.0 : f32
+  %m = memref.reinterpret_cast %x to offset: [%i], sizes: [8], strides: [2] : memref<?x?xf32> to memref<8xf32, strided<[2], offset: ?>>
+  %v = vector.transfer_read %m[%c0], %pad {in_bounds = [true]} : memref<8xf32, strided<[2], offset: ?>>, vector<8xf32>
+  vector.transfer_write %v, %y[%c0] {in_bounds = [true]} : vector<8xf32>, memref<?xf32>
+  %on = vector.create_mask %n : vector<8xi1>
+  %w = vector.transfer_read %m[%c0], %pad, %on {in_bounds = [true]} : memref<8xf32, strided<[2], offset: ?>>, vector<8xf32>
+  vector.transfer_write %w, %y[%c8], %on {in_bounds = [true]} : vector<8xf32>, memref<?xf32>
+  return
+}

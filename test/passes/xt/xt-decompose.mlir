@@ -109,6 +109,27 @@ func.func @resized_by_multiples(%x: tensor<?xf32, ["n"]>) -> tensor<?xf32, ["m"]
 // CHECK: "xt.dot_general"({{.*}}lhs_batch = [1], lhs_contract = [2, 3]{{.*}}tensor<12x10x2x6x2xf32
 // CHECK: "xt.slice"({{.*}}limits = {{.*}}61
 func.func @long_transform(%x: tensor<?x120x1xf32, ["n", 120, 1]>) -> tensor<?x61x2xf32, ["n", 61, 2]> {
-  %y = "xt.dft"(%x) {axis = 1 : i64, inverse = false, onesided = true} : (tensor<?x120x1xf32, ["n", 120, 1]>) -> tensor<?x61x2xf32, ["n", 61, 2]>
+  %y = "xt.dft"(%x) {axis = 1 : i64, inverse = false, onesided = true, length = []} : (tensor<?x120x1xf32, ["n", 120, 1]>) -> tensor<?x61x2xf32, ["n", 61, 2]>
   return %y : tensor<?x61x2xf32, ["n", 61, 2]>
+}
+
+// -----
+// Of a length that only a run tells the roots are computed: turns of i * j modulo n, by a sine.
+// CHECK-LABEL: @free_transform
+// CHECK: %[[S:.*]] = "xt.sin"({{.*}}tensor<?x1x?x2xf32, ["n", 1, "floordiv(n, 2) + 1", 2]>
+// CHECK: %[[T:.*]] = "xt.mul"(%[[S]],
+// CHECK: "xt.dot_general"(%arg0, %[[T]])
+func.func @free_transform(%x: tensor<4x?x1xf32, [4, "n", 1]>) -> tensor<4x?x2xf32, [4, "floordiv(n, 2) + 1", 2]> {
+  %y = "xt.dft"(%x) {axis = 1 : i64, inverse = false, onesided = true, length = []} : (tensor<4x?x1xf32, [4, "n", 1]>) -> tensor<4x?x2xf32, [4, "floordiv(n, 2) + 1", 2]>
+  return %y : tensor<4x?x2xf32, [4, "floordiv(n, 2) + 1", 2]>
+}
+
+// -----
+// Taps of a resized last dim lie ahead of its results, along which lanes go.
+// CHECK-LABEL: @shrunk_columns
+// CHECK: "xt.gather"(%arg0, %{{.*}}) {{.*}}-> tensor<4x?x61xf32
+// CHECK: "xt.reduce"(%{{.*}}) {axes = [1], {{.*}}-> tensor<4x61xf32
+func.func @shrunk_columns(%x: tensor<4x?xf32, [4, "n"]>) -> tensor<4x61xf32> {
+  %0 = "xt.resize"(%x) {shape = [4, 61], mode = "linear", coordinate = "half_pixel", nearest_mode = "floor", cubic_coeff = -0.75, exclude_outside = false, extrapolation = 0.0, antialias = true, scales = [0.0, 0.0], multiples = 1 : i64, roi = []} : (tensor<4x?xf32, [4, "n"]>) -> tensor<4x61xf32>
+  func.return %0 : tensor<4x61xf32>
 }

@@ -241,3 +241,24 @@ func.func @part_of_parts(%x: tensor<3x4xf32>, %y: tensor<3x6xf32>) -> (tensor<1x
   %1 = "xt.slice"(%c) {starts = [0, 3], limits = [3, 6], strides = [1, 1]} : (tensor<3x10xf32>) -> tensor<3x3xf32>
   return %0, %1 : tensor<1x2xf32>, tensor<3x3xf32>
 }
+
+// -----
+// Slices that lie beside each other are one, all of a value are that value; in another order they stay.
+// CHECK-LABEL: func.func @rejoined(
+// CHECK-DAG: %[[F:.*]] = "xt.slice"(%arg0) {limits = [3, 5], starts = [0, 1], strides = [1, 1]}
+// CHECK-DAG: %[[I:.*]] = "xt.slice"(%arg0) {limits = [3, 4], starts = [0, 0], strides = [1, 3]}
+// CHECK: %[[J:.*]] = "xtv.concatenate"
+// CHECK: return %arg0, %[[F]], %[[I]], %[[J]]
+func.func @rejoined(%x: tensor<3x6xf32>) -> (tensor<3x6xf32>, tensor<3x4xf32>, tensor<3x2xf32>, tensor<3x6xf32>) {
+  %a = "xt.slice"(%x) {starts = [0, 0], limits = [3, 2], strides = [1, 1]} : (tensor<3x6xf32>) -> tensor<3x2xf32>
+  %b = "xt.slice"(%x) {starts = [0, 2], limits = [3, 6], strides = [1, 1]} : (tensor<3x6xf32>) -> tensor<3x4xf32>
+  %c = "xtv.concatenate"(%a, %b) {axis = 1 : i64} : (tensor<3x2xf32>, tensor<3x4xf32>) -> tensor<3x6xf32>
+  %d = "xt.slice"(%x) {starts = [0, 1], limits = [3, 2], strides = [1, 1]} : (tensor<3x6xf32>) -> tensor<3x1xf32>
+  %e = "xt.slice"(%x) {starts = [0, 2], limits = [3, 5], strides = [1, 1]} : (tensor<3x6xf32>) -> tensor<3x3xf32>
+  %f = "xtv.concatenate"(%d, %e) {axis = 1 : i64} : (tensor<3x1xf32>, tensor<3x3xf32>) -> tensor<3x4xf32>
+  %g = "xt.slice"(%x) {starts = [0, 0], limits = [3, 1], strides = [1, 3]} : (tensor<3x6xf32>) -> tensor<3x1xf32>
+  %h = "xt.slice"(%x) {starts = [0, 3], limits = [3, 4], strides = [1, 3]} : (tensor<3x6xf32>) -> tensor<3x1xf32>
+  %i = "xtv.concatenate"(%g, %h) {axis = 1 : i64} : (tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<3x2xf32>
+  %j = "xtv.concatenate"(%b, %a) {axis = 1 : i64} : (tensor<3x4xf32>, tensor<3x2xf32>) -> tensor<3x6xf32>
+  return %c, %f, %i, %j : tensor<3x6xf32>, tensor<3x4xf32>, tensor<3x2xf32>, tensor<3x6xf32>
+}

@@ -69,3 +69,20 @@ func.func private @segments(%x: tensor<1x1xf16>, %s: tensor<6xi32>, %o: tensor<2
   %0 = "xt.combine_segments"(%x, %s, %o, %u) {reduction = "add"} : (tensor<1x1xf16>, tensor<6xi32>, tensor<20xi64>, tensor<9x64xf16>) -> tensor<5x64xf16>
   return %0 : tensor<5x64xf16>
 }
+
+// -----
+
+// Sixteen rows in the lanes: transposed, 200 numbers by factors, and back.
+// CHECK-LABEL: func.func private @spectra
+// CHECK-SAME: xcc.loops, xcc.machine
+// CHECK: scf.forall
+// CHECK-COUNT-2: memref.alloca() {alignment = 64 : i64} : memref<6432xf32>
+// CHECK: scf.for
+// CHECK-COUNT-16: vector.load %arg0[{{.*}}vector<16xf32>
+// CHECK: vector.shuffle
+// CHECK: math.fma {{.*}} vector<16xf32>
+// CHECK-COUNT-16: vector.store {{.*}}, %arg2[
+func.func private @spectra(%x: tensor<?x400xf32, ["d0", 400]>, %r: tensor<400x2xf32>) -> tensor<?x402xf32, ["d0", 402]> attributes {xt.kernel, xt.symbols = ["d0"]} {
+  %0 = "xt.fourier_rows"(%x, %r) {kind = "real", lanes = 16 : i64} : (tensor<?x400xf32, ["d0", 400]>, tensor<400x2xf32>) -> tensor<?x402xf32, ["d0", 402]>
+  return %0 : tensor<?x402xf32, ["d0", 402]>
+}

@@ -30,8 +30,21 @@ def flags(x: Any) -> Any:
     return y
 
 
+def turns(x: Any) -> Any:
+    y = torch.empty(x.shape[0], 2 * x.shape[1])
+    y[:, ::2], y[:, 1::2] = x, -x
+    return y
+
+
+def thirds(x: Any) -> Any:
+    y = torch.zeros(x.shape[0], 3 * x.shape[1], dtype=torch.bool)
+    y[:, 2::3], y[:, ::3] = x > 0, True
+    return y
+
+
 @pytest.mark.parametrize("sizes", ["symbolic", "fake"])
-@pytest.mark.parametrize("f", [halves, inner, flags, lambda x: F.pad(x[None, None], (2, 1, 1, 2), mode="circular")])
+@pytest.mark.parametrize("f", [halves, inner, flags, turns, thirds,
+                               lambda x: F.pad(x[None, None], (2, 1, 1, 2), mode="circular")])
 def test_parts(f: Any, sizes: str) -> None:
     others = ((torch.randn(7, 12),), (torch.randn(3, 8),)) if sizes == "symbolic" else ()
     program = check_traced(f, torch.randn(5, 6), sizes=sizes, others=others)
