@@ -131,11 +131,25 @@ def cummax(x: Value, axis: int = -1, reverse: bool = False) -> Value:
 
 def sort(x: Value, descending: bool = False) -> Value:
     """x sorted along its last dim; -0 and 0 are apart, NaN comes last (first with `descending`)."""
-    rows = x.reshape((-(-product(x.shape) // x.shape[-1]), x.shape[-1]))
-    key = _key(rows)
+    key = _key(_rows(x))
     key = ~key if descending else key
     (made,) = (Value(r) for r in emit("sort", key.ir))
     return _unkey(~made if descending else made, x.dtype).reshape(x.shape)
+
+
+def order(x: Value, descending: bool = False, keep: int = 0) -> tuple[Value, Value]:
+    """The first `keep` (0: all) of x sorted along its last dim, and their i32 places there, of equal elements the
+    first one first; NaN comes last (first with `descending`)."""
+    rows = _rows(x)
+    key = _key(where(rows == 0, 0, rows) if is_float(x.dtype) else rows)     # -0 is 0
+    key = ~key if descending else key
+    made, places = (Value(r) for r in emit("sort", key.ir, broadcast(arange(rows.shape[1]), rows.shape).ir, keep=keep))
+    shape = (*x.shape[:-1], keep or x.shape[-1])
+    return _unkey(~made if descending else made, x.dtype).reshape(shape), places.reshape(shape)
+
+
+def _rows(x: Value) -> Value:
+    return x.reshape((-(-product(x.shape) // x.shape[-1]), x.shape[-1]))
 
 
 def _key(x: Value) -> Value:
