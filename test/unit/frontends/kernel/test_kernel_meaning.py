@@ -43,7 +43,8 @@ FUNCTIONS: tuple[tuple[str, Op], ...] = (
     ("erf", lambda a, b: xcc.erf(a)), ("powers", lambda a, b: abs(a) ** 0.5 + (abs(b) + 1) ** -0.5 - (b * b + 1) ** -3),
     ("expm1", lambda a, b: xcc.expm1(a / 8)), ("log1p", lambda a, b: xcc.log1p(abs(a) / 8)),
     ("tan", lambda a, b: xcc.tan(a / 4)), ("asin", lambda a, b: xcc.asin(a / 4)),
-    ("acos", lambda a, b: xcc.acos(a / 4)), ("atan", lambda a, b: xcc.atan(a)), ("sinh", lambda a, b: xcc.sinh(a)), ("cosh", lambda a, b: xcc.cosh(a)),
+    ("acos", lambda a, b: xcc.acos(a / 4)), ("atan", lambda a, b: xcc.atan(a)), ("sinh", lambda a, b: xcc.sinh(a)),
+    ("cosh", lambda a, b: xcc.cosh(a)),
     ("pow", lambda a, b: (abs(a) + 0.5) ** b + (abs(a) + 1) ** 2.5), ("of", lambda a, b: 3 ** a),
     ("round", lambda a, b: round(a) + round(a * 0 + 2.5)),
     ("floor", lambda a, b: xcc.floor(a)), ("ceil", lambda a, b: xcc.ceil(a)), ("sigmoid", lambda a, b: xcc.sigmoid(a)))
