@@ -169,8 +169,9 @@ def _first(key: Value, keep: int) -> tuple[Value, Value]:
         here = column == convert(turn, "i32")
         return [least, found, where(here, least, made), where(here, found, places)]
 
-    return tuple(for_(0, keep, 1, [full(rows, -1 << int(key.dtype[1:]) - 1, key.dtype), full(rows, -1, "i32"),
-                                   zeros((rows[0], keep), key.dtype), zeros((rows[0], keep), "i32")], body)[2:])
+    *_, made, places = for_(0, keep, 1, [full(rows, -1 << int(key.dtype[1:]) - 1, key.dtype), full(rows, -1, "i32"),
+                                   zeros((rows[0], keep), key.dtype), zeros((rows[0], keep), "i32")], body)
+    return made, places
 
 
 def _rows(x: Value) -> Value:

@@ -7,7 +7,7 @@ once for all steps down to neighbours, by shuffles.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.values import dense_constant, index, is_less, op, shuffle, splat
@@ -62,7 +62,7 @@ class _Network:
             yield [block], 0
             block *= 2
 
-    def between(self, row: Any, number: Any, blocks: list[int], apart: int) -> None:
+    def between(self, row: Value | int, number: Value | int, blocks: list[int], apart: int) -> None:
         """Pair `number` of vectors `apart` elements from each other."""
         (block,), per = blocks, apart // self.lanes
         at = value_of(number)
@@ -76,7 +76,7 @@ class _Network:
             w.store(arith_d.select(swap, y, x), (row, low), 1)
             w.store(arith_d.select(swap, x, y), (row, high), 1)
 
-    def within(self, row: Any, number: Any, blocks: list[int], _apart: int) -> None:
+    def within(self, row: Value | int, number: Value | int, blocks: list[int], _apart: int) -> None:
         """Vector `number`: all exchanges of lanes in each of `blocks`."""
         at = arith_d.muli(value_of(number), index(self.lanes))
         values = [w.load((row, at), 1, self.lanes) for w in self.words]

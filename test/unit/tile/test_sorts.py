@@ -1,4 +1,4 @@
-"""Sorts of rows on a CPU: rows shorter than a vector, as long, and of many; elements that are alike, NaN, both zeros."""
+"""Sorts of rows on a CPU: rows shorter than a vector, as long, and of many; equal elements, NaN, both zeros."""
 
 import numpy as np
 import pytest

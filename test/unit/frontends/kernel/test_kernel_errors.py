@@ -335,7 +335,14 @@ def recursive(x, y):
     y.store(0, halved(xcc.program_id(0)))
 
 
-TRACED = (grows, unknown_function, misspelt_function, unknown_type, unknown_name, wrong_arguments,
+def endless(x, y):
+    i, k = 0, 0
+    while i < 8:  # this loop is unrolled, since its condition is known when the kernel is compiled
+        k += 1
+    y.store(0, x.tile(0, 4) + k)
+
+
+TRACED = (grows, endless, unknown_function, misspelt_function, unknown_type, unknown_name, wrong_arguments,
           one_branch, one_loop, set_ahead_of_a_break, no_range, function_of_numbers, branches, counter, broken,
           left_in_with, sometimes_returned, as_shape, in_list, escapes,
           no_step, longer, changes_globals)
