@@ -15,8 +15,8 @@ LONG = 16       # turns, from which on is looked whether one before comes back
 
 
 def deciding(loop: Operation) -> list[int]:
-    """Which of the values that an ``scf.while`` carries from turn to turn decide what it does: those that its condition,
-    reads, writes or loops inside depend on. A counter that nothing looks at decides nothing."""
+    """Which of the values that an ``scf.while`` carries from turn to turn decide what it does: those that its
+    condition, reads, writes or loops inside depend on. A counter that nothing looks at decides nothing."""
     before, after = (r.blocks[0] for r in loop.regions)
     needed: set[Value] = set()
     asked, given = (_last(b) for b in (before, after))
