@@ -9,9 +9,12 @@ from typing import Any
 from xcc._mlir import ir
 from xcc.dialects import tile as tile_d
 from xcc.dialects.tile.types import is_float
-from xcc.tile.functions import arange, bitcast, where, zeros
+from xcc.tile.control import for_
+from xcc.tile.functions import arange, bitcast, constant, full, where, zeros
 from xcc.tile.places import place
 from xcc.tile.values import Value, as_value, broadcast, complain, convert, emit, signless
+
+ROUNDS = 16     # up to as many elements of a row are found one after the other, faster than by a sort
 
 
 def dot(a: Value, b: Value, acc: Value | None = None) -> Value:
@@ -131,11 +134,48 @@ def cummax(x: Value, axis: int = -1, reverse: bool = False) -> Value:
 
 def sort(x: Value, descending: bool = False) -> Value:
     """x sorted along its last dim; -0 and 0 are apart, NaN comes last (first with `descending`)."""
-    rows = x.reshape((-(-product(x.shape) // x.shape[-1]), x.shape[-1]))
-    key = _key(rows)
+    key = _key(_rows(x))
     key = ~key if descending else key
     (made,) = (Value(r) for r in emit("sort", key.ir))
     return _unkey(~made if descending else made, x.dtype).reshape(x.shape)
+
+
+def order(x: Value, descending: bool = False, keep: int = 0) -> tuple[Value, Value]:
+    """The first `keep` (0: all) of x sorted along its last dim, and their i32 places there, of equal elements the
+    first one first; NaN comes last (first with `descending`)."""
+    rows = _rows(x)
+    key = _key(where(rows == 0, 0, rows) if is_float(x.dtype) else rows)     # -0 is 0
+    key = ~key if descending else key
+    if 0 < keep <= ROUNDS:
+        made, places = _first(key, keep)
+    else:
+        at = broadcast(arange(rows.shape[1]), rows.shape)
+        made, places = (Value(r) for r in emit("sort", key.ir, at.ir, keep=keep))
+    shape = (*x.shape[:-1], keep or x.shape[-1])
+    return _unkey(~made if descending else made, x.dtype).reshape(shape), places.reshape(shape)
+
+
+def _first(key: Value, keep: int) -> tuple[Value, Value]:
+    """The `keep` least of each row and their places, in rounds: the least of those behind the one before."""
+    n = key.shape[1]
+    at, column = broadcast(arange(n), key.shape), arange(keep).reshape((1, keep))
+    rows = (key.shape[0], 1)
+    largest = constant((1 << int(key.dtype[1:]) - 1) - 1, key.dtype)
+
+    def body(turn: Value, last: Value, place: Value, made: Value, places: Value) -> list[Value]:
+        behind = (key > last) | ((key == last) & (at > place))
+        least = min(where(behind, key, largest), 1, keepdims=True)
+        found = min(where(behind & (key == least), at, n), 1, keepdims=True)
+        here = column == convert(turn, "i32")
+        return [least, found, where(here, least, made), where(here, found, places)]
+
+    *_, made, places = for_(0, keep, 1, [full(rows, -1 << int(key.dtype[1:]) - 1, key.dtype), full(rows, -1, "i32"),
+                                   zeros((rows[0], keep), key.dtype), zeros((rows[0], keep), "i32")], body)
+    return made, places
+
+
+def _rows(x: Value) -> Value:
+    return x.reshape((-(-product(x.shape) // x.shape[-1]), x.shape[-1]))
 
 
 def _key(x: Value) -> Value:

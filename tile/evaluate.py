@@ -18,14 +18,12 @@ from xcc.dialects.tile.op import attrs_of, op_class
 from xcc.dialects.tile.types import TileType
 from xcc.dialects.xt.types import dtype_name, numpy_dtype
 from xcc.tile.arith_numpy import elementwise
+from xcc.tile.endless import Turns
 from xcc.tile.program import Program, parse
 
 __all__ = ["Watch", "bind", "evaluate"]
 
 Array = np.ndarray[Any, Any]
-
-
-LONG = 16       # turns of a loop, from which on it is looked at, now and then, whether one changes anything
 
 
 class Watch:
@@ -49,7 +47,7 @@ class Watch:
         raise UserError(f"{where}: program {list(program)}: assertion failed{f': {message}' if message else ''}")
 
     def endless(self, where: str, program: tuple[int, ...]) -> None:
-        """A loop goes on forever: a turn changes nothing."""
+        """A loop goes on forever: a turn begins as one before it did."""
         raise UserError(f"{where}: program {list(program)}: this loop never ends")
 
     def printed(self, where: str, program: tuple[int, ...], text: str) -> None:
@@ -225,20 +223,14 @@ class _Machine:
 
     def while_loop(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         before, after = (r.blocks[0] for r in op.regions)
+        turns = Turns(op, lambda: [np.asarray(self.env[a]).tobytes() for a in self.block.arguments])
         go, *carried = self.call(before, values)
-        turns = 0
         while go:
-            turns += 1
-            asked = turns >= LONG and turns & (turns - 1) == 0
-            was = self._state(carried) if asked else []
-            go, *carried = self.call(before, self.call(after, carried))
-            if go and asked and self._state(carried) == was:
+            given = self.call(after, carried)
+            if turns.again(given):
                 self.watch.endless(where_of(op), self.program)
+            go, *carried = self.call(before, given)
         return carried
-
-    def _state(self, carried: Sequence[object]) -> list[bytes]:
-        """All that a turn of a loop may depend on: what it carries on, and memory."""
-        return [np.asarray(v).tobytes() for v in (*carried, *(self.env[a] for a in self.block.arguments))]
 
     def branch(self, op: Operation, values: list[Any]) -> Sequence[Any]:
         region = op.regions[0 if values[0] else 1]

@@ -83,16 +83,25 @@ def _math(name: str, doc: str) -> Callable[[Any], Value]:
 
 exp = _math("exp", "e to the power of x.")
 exp2 = _math("exp2", "2 to the power of x.")
+expm1 = _math("expm1", "exp(x) - 1.")
 log = _math("log", "The natural logarithm.")
+log1p = _math("log1p", "log(1 + x).")
 log2 = _math("log2", "The logarithm to the base 2.")
 sqrt = _math("sqrt", "The square root.")
 rsqrt = _math("rsqrt", "1 over the square root.")
 sin = _math("sin", "The sine.")
 cos = _math("cos", "The cosine.")
+tan = _math("tan", "The tangent.")
+asin = _math("asin", "The angle whose sine x is.")
+acos = _math("acos", "The angle whose cosine x is.")
+atan = _math("atan", "The angle whose tangent x is.")
+sinh = _math("sinh", "The hyperbolic sine.")
+cosh = _math("cosh", "The hyperbolic cosine.")
 tanh = _math("tanh", "The hyperbolic tangent.")
 erf = _math("erf", "The error function.")
 floor = _math("floor", "Rounded down.")
 ceil = _math("ceil", "Rounded up.")
+roundeven = _math("roundeven", "Rounded to the nearest, of two the even one.")
 
 
 def sigmoid(x: Any) -> Value:
@@ -133,6 +142,13 @@ def fma(a: Any, b: Any, c: Any) -> Value:
     x, y, z = common(a, b, c)
     with place():
         return Value(math_d.fma(x.ir, y.ir, z.ir), x.dtype)
+
+
+def power(a: Value, b: Value) -> Value:
+    """a to the power of b, of floats."""
+    x, y = common(a, b)
+    with place():
+        return Value(math_d.powf(x.ir, y.ir), x.dtype)
 
 
 def cdiv(a: Any, b: Any) -> Any:

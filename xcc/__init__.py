@@ -30,12 +30,13 @@ _LAZY = {"Model": ("xcc.runtime.model", "Model"), "load": ("xcc.runtime.model", 
 
 _KERNELS = {        # the language of kernels (docs/kernel-language.md): module -> what kernels use of it
     "arguments": "constexpr",
-    "combining": "argmax argmin cummax reduce scan sort",
-    "functions": "abs cdiv ceil cos cumprod cumsum device_assert device_print dot erf exp exp2 floor log log2 maximum "
-                 "minimum num_programs program_id rsqrt sigmoid sin sqrt static_range tanh where",
+    "combining": "argmax argmin argsort cummax reduce scan sort topk",
+    "functions": "abs acos asin atan cdiv ceil cos cosh cumprod cumsum device_assert device_print dot erf exp exp2 "
+                 "expm1 floor log log1p log2 maximum minimum num_programs program_id rsqrt sigmoid sin sinh sqrt "
+                 "static_range tan tanh where",
     "kernel": "kernel",
-    "random": "philox rand randint",
-    "shapes": "arange full reshape transpose zeros",
+    "random": "philox rand randint randn",
+    "shapes": "arange full join reshape split transpose zeros",
     "unwritten": "empty",
     "types": "f64 f32 f16 bf16 f8E4M3FN f8E5M2 i1 i8 i16 i32 i64 ui8 ui16 ui32 ui64",
 }

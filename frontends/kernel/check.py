@@ -156,8 +156,9 @@ class _Watch(tile.Watch):
         return "the order of instances is any" + ", and they hold no lock in common" * bool(locked)
 
     def endless(self, where: str, program: tuple[int, ...]) -> None:
-        raise error(f"{self._instance()} goes round this loop forever, since nothing that it reads changes: it may "
-                    "wait for instances before it only, and for a lock that each gives back", place_at(where))
+        raise error(f"{self._instance()} goes round this loop forever, since what it reads and carries on comes back "
+                    "to what it was: it may wait for instances before it only, and for a lock that each gives back",
+                    place_at(where))
 
     def failed(self, where: str, program: tuple[int, ...], message: str) -> None:
         raise error(f"the assertion does not hold in {self._instance()}{message and ': '}{message}", place_at(where))

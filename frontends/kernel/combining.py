@@ -7,10 +7,11 @@ from typing import Any
 
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error
+from xcc.frontends.kernel.shapes import shape_of
 from xcc.frontends.kernel.tile import Tile, as_tile, convert
 from xcc.frontends.kernel.types import DTYPES, TileType
 
-__all__ = ["argmax", "argmin", "cummax", "reduce", "scan", "sort"]
+__all__ = ["argmax", "argmin", "argsort", "cummax", "reduce", "scan", "sort", "topk"]
 
 
 def argmax(x: Tile, axis: int = -1) -> Tile:
@@ -35,6 +36,28 @@ def sort(x: Tile, descending: bool = False) -> Tile:
     x = as_tile(x)
     _axis("sort", x, -1)
     return Tile(x.type, machine().op("sort", x.type, x, descending=descending))
+
+
+def argsort(x: Tile, descending: bool = False) -> Tile:
+    """The places (i32) of the elements along the last dim in the order of :func:`sort`; of those that are alike the
+    first one comes first."""
+    x = as_tile(x)
+    return _ordered("argsort", x, x.shape[-1:], descending)[1]
+
+
+def topk(x: Tile, k: int) -> tuple[Tile, Tile]:
+    """The `k` largest elements along the last dim, the largest first, and their places (i32); NaN is the largest, of
+    those that are alike the first one comes first."""
+    return _ordered("topk", as_tile(x), shape_of(k), True)
+
+
+def _ordered(name: str, x: Tile, keep: tuple[int, ...], descending: bool) -> tuple[Tile, Tile]:
+    _axis(name, x, -1)
+    if keep[0] > x.shape[-1]:
+        raise error(f"{x.type} has no {keep[0]} elements along its last dim")
+    kinds = [x.type.shaped((*x.shape[:-1], keep[0])), TileType(DTYPES["i32"], (*x.shape[:-1], keep[0]))]
+    values, places = machine().several("order", kinds, x, descending=descending, keep=keep[0])
+    return Tile(kinds[0], values), Tile(kinds[1], places)
 
 
 def reduce(tiles: Any, axis: int, combine: Callable[..., Any]) -> Any:

@@ -21,6 +21,7 @@ from xcc.frontends.kernel.types import NUMBER_INT, TileType
 
 __all__ = ["Undefined", "Unreturned", "and_", "assert_", "callee", "choose", "for_", "if_", "not_", "or_", "plain",
            "plain_loop", "while_"]
+UNROLLED = 4096     # turns of a while loop that is Python's own
 
 Body = Callable[..., tuple[object, ...]]
 
@@ -175,9 +176,14 @@ def while_(test: Callable[..., object], body: Body, values: Sequence[object], na
     def left(values: Sequence[object]) -> object:
         return values[names.index(flag)] if flag else False
 
+    turns = 0
     while not _of_run(more := _dry(test, values)) and not _is_decided_by_run(more, test, body, values, left):
         if not more:
             return values
+        turns += 1
+        if turns > UNROLLED:
+            raise error("this loop is unrolled, since its condition is known when the kernel is compiled, and goes on "
+                        f"after {UNROLLED} turns")
         values = body(*values)
         if left(values):
             return values

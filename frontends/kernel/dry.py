@@ -25,6 +25,10 @@ class DryMachine:
         step(*(Tile(TileType(t.dtype), None) for t in (*tiles, *tiles)))
         return [None] * len(tiles)
 
+    def several(self, name: str, kinds: Sequence[TileType], x: Tile, descending: bool = False,
+                keep: int = 0) -> Sequence[None]:
+        return [None] * len(kinds)
+
     def branch(self, _condition: object, types: Sequence[TileType], _then: object, _orelse: object) -> Sequence[None]:
         return [None] * len(types)
 

@@ -22,10 +22,12 @@ _UFUNCS: dict[str, Callable[..., Array]] = {
     "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": np.left_shift,
     "shr": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal, "maximum": np.maximum, "minimum": np.minimum, "neg": np.negative,
-    "abs": np.abs, "where": np.where}
+    "abs": np.abs, "where": np.where, "pow": np.power}
 _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "floor": np.floor, "ceil": np.ceil,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "expm1": np.expm1, "log1p": np.log1p, "floor": np.floor,
+    "ceil": np.ceil, "roundeven": np.rint,
     "erf": np.vectorize(exact_erf, otypes=[np.float64])}
 _REDUCTIONS: dict[str, np.ufunc] = {"max": np.maximum, "min": np.minimum, "sum": np.add, "prod": np.multiply,
                                "any": np.logical_or, "all": np.logical_and}
@@ -132,6 +134,12 @@ class NumpyMachine:
         parts = parts[::-1] if reverse else parts
         return [np.stack([p[n].data for p in parts], axis) for n in range(len(tiles))]
 
+    def several(self, name: str, kinds: Sequence[TileType], x: Tile, descending: bool = False,
+                keep: int = 0) -> Sequence[Array]:
+        if name == "split":
+            return [x.data[..., 0], x.data[..., 1]]
+        return _ordered(x.data, descending, keep)
+
     def check(self, condition: Tile, message: str) -> None:
         if not condition.data.all():
             raise error(f"the assertion does not hold in {self._name()}{message and ': '}{message}")
@@ -202,9 +210,24 @@ class NumpyMachine:
         return np.flip(np.sort(x, -1), -1) if descending else np.sort(x, -1)
 
     @staticmethod
+    def _join(_result: TileType, a: Array, b: Array) -> Array:
+        return np.stack([a, b], -1)
+
+    @staticmethod
     def _dot(result: TileType, a: Array, b: Array, acc: Array | None = None) -> Array:
         product = np.matmul(a.astype(result.dtype.numpy), b.astype(result.dtype.numpy))
         return product if acc is None else product + acc
+
+
+def _ordered(x: Array, descending: bool, keep: int) -> Sequence[Array]:
+    """The first `keep` elements along the last dim in their order, and their places: of those that are alike the first
+    one first, NaN last, first with `descending`."""
+    if descending:
+        places = x.shape[-1] - 1 - np.flip(np.argsort(np.flip(x, -1), axis=-1, kind="stable"), -1)
+    else:
+        places = np.argsort(x, axis=-1, kind="stable")
+    places = places[..., :keep]
+    return [np.take_along_axis(x, places, -1), places.astype(np.int32)]
 
 
 def _wide(x: Array) -> Array:

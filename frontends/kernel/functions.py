@@ -6,16 +6,15 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error
 from xcc.frontends.kernel.tile import Tile, as_tile, binary, convert, is_number, stretch
 from xcc.frontends.kernel.types import DTYPES, NUMBER_INT, TileType, broadcast_shapes
 
-__all__ = ["abs", "cdiv", "ceil", "cos", "cumprod", "cumsum", "device_assert", "device_print", "dot", "erf", "exp",
-           "exp2", "floor", "log", "log2", "maximum", "minimum", "num_programs", "program_id", "rsqrt", "sigmoid",
-           "sin", "sqrt", "static_range", "tanh", "where"]
+__all__ = ["abs", "acos", "asin", "atan", "cdiv", "ceil", "cos", "cosh", "cumprod", "cumsum", "device_assert",
+           "device_print", "dot", "erf", "exp", "exp2", "expm1", "floor", "log", "log1p", "log2", "maximum", "minimum",
+           "num_programs", "power", "program_id", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "static_range", "tan",
+           "tanh", "to_even", "where"]
 
 
 def program_id(axis: int = 0) -> Tile:
@@ -49,16 +48,25 @@ def _function(name: str, text: str) -> Callable[[object], Tile]:
 
 exp = _function("exp", "e to the power of each element.")
 exp2 = _function("exp2", "2 to the power of each element.")
+expm1 = _function("expm1", "exp(x) - 1, exact for small elements, too.")
 log = _function("log", "The natural logarithm.")
+log1p = _function("log1p", "log(1 + x), exact for small elements, too.")
 log2 = _function("log2", "The logarithm of base 2.")
 sqrt = _function("sqrt", "The square root.")
 rsqrt = _function("rsqrt", "1 over the square root.")
 sin = _function("sin", "The sine.")
 cos = _function("cos", "The cosine.")
+tan = _function("tan", "The tangent.")
+asin = _function("asin", "The angle from -pi/2 to pi/2 whose sine it is.")
+acos = _function("acos", "The angle from 0 to pi whose cosine it is.")
+atan = _function("atan", "The angle from -pi/2 to pi/2 whose tangent it is.")
+sinh = _function("sinh", "The hyperbolic sine.")
+cosh = _function("cosh", "The hyperbolic cosine.")
 tanh = _function("tanh", "The hyperbolic tangent.")
 erf = _function("erf", "The error function.")
 floor = _function("floor", "The integer at or below each element.")
 ceil = _function("ceil", "The integer at or above each element.")
+to_even = _function("roundeven", "The integer next to each element, of two the even one: ``round`` of a tile.")
 
 
 def sigmoid(x: object) -> Tile:
@@ -81,20 +89,28 @@ def minimum(a: Any, b: Any) -> Any:
     return builtins.min(a, b) if is_number(a) and is_number(b) else binary("minimum", a, b)
 
 
-def power(x: Tile, exponent: object) -> Tile:
-    """`x` to a power that is known when the kernel is compiled: a product, its inverse, or a root."""
-    if not isinstance(exponent, (int, float, np.number)) or exponent not in (0.5, -0.5, *range(-16, 17)):
-        raise error("** takes an integer from -16 to 16 or a half, known when the kernel is compiled: else use "
-                    "xcc.exp(y * xcc.log(x))")
+def power(x: object, exponent: object) -> Tile:
+    """`x` to a power: a product, its inverse or a root where a number known when the kernel is compiled says so, else
+    the power of floats, which is NaN where `x` is negative and the exponent no integer."""
+    x = as_tile(x)
+    if not is_number(exponent) or exponent not in (0.5, -0.5, *range(-16, 17)):
+        return _power(x, as_tile(exponent))
     if exponent in (0.5, -0.5):
         return sqrt(x) if exponent == 0.5 else rsqrt(x)
-    n = int(exponent)
+    n = int(exponent)       # type: ignore[call-overload]
     if n < 0:
         return 1.0 / power(x, -n)
     if n < 2:
         return x if n else stretch(convert(as_tile(1), x.dtype), x.shape)
     half = power(x, n // 2)
     return half * half * x if n % 2 else half * half
+
+
+def _power(x: Tile, exponent: Tile) -> Tile:
+    if not (x.dtype.is_float or exponent.dtype.is_float):
+        raise error(f"{x.type} ** {exponent.type}: the exponent of integers is one from -16 to 16, known when the "
+                    "kernel is compiled: convert one of the two with .to(xcc.f32)")
+    return binary("pow", x, exponent)
 
 
 def where(condition: object, a: object, b: object) -> Tile:

@@ -55,6 +55,10 @@ class Machine(Protocol):
                 reverse: bool) -> Sequence[object]:
         """Data of a "reduce" or "scan" of several tiles by a function of tiles."""
 
+    def several(self, name: str, kinds: Sequence[TileType], x: Tile, descending: bool = False,
+                keep: int = 0) -> Sequence[object]:
+        """Data of what "split" or "order" makes of `x`, one of each kind."""
+
     def program(self, name: str, axis: int) -> object:
         """The index ("id") of this instance, or the number ("count") of instances, along `axis`."""
 

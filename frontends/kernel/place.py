@@ -15,7 +15,8 @@ from types import CodeType, FrameType
 
 from xcc.diagnostics import SourceError, UserError
 
-__all__ = ["NoAttribute", "Place", "error", "here", "no_attribute", "place_at", "standing_at", "with_source"]
+__all__ = ["NoAttribute", "Place", "error", "here", "no_attribute", "place_at", "raised_at", "standing_at",
+           "with_source"]
 
 _HERE = os.path.dirname(__file__)
 _KNOWN: dict[tuple[CodeType, int], Place] = {}
@@ -54,7 +55,12 @@ def here() -> Place:
         frame = frame.f_back
     if frame is None:
         return Place("<unknown>", 1, 1, 1)
-    key = (frame.f_code, frame.f_lasti)
+    return raised_at(frame.f_code, frame.f_lasti)
+
+
+def raised_at(code: CodeType, at: int) -> Place:
+    """The place of the instruction at the byte `at` of a function."""
+    key = (code, at)
     if key not in _KNOWN:
         _KNOWN[key] = _place(*key)
     return _KNOWN[key]

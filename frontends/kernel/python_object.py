@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error, no_attribute
 from xcc.frontends.kernel.types import TileType
+
+if TYPE_CHECKING:
+    from xcc.frontends.kernel.tile import Tile
 
 __all__ = ["PythonObject"]
 
@@ -42,11 +45,22 @@ class PythonObject:
             raise error(f"{self.type} cannot be {what}: {instead}")
         return self.data.item()
 
-    def __rpow__(self, base: object) -> NoReturn:
-        raise error(f"{base} ** {self.type}: use xcc.exp2(y), or xcc.exp(y * math.log({base}))")
+    def __pow__(self, exponent: object) -> Tile:
+        from xcc.frontends.kernel.functions import power
 
-    def __round__(self, digits: int = 0) -> NoReturn:
-        raise error(f"round of {self.type}: use xcc.floor(x + 0.5), which rounds halves up")
+        return power(self, exponent)
+
+    def __rpow__(self, base: object) -> Tile:
+        from xcc.frontends.kernel.functions import power
+
+        return power(base, self)
+
+    def __round__(self, digits: int = 0) -> Tile:
+        from xcc.frontends.kernel.functions import to_even
+
+        if digits:
+            raise error(f"round of {self.type} to digits: round(t * 10.0**n) / 10.0**n")
+        return to_even(self)
 
     def __iter__(self) -> Any:
         instead = "use operations on the whole tile" if self.type.shape else "range() of it counts up to it"

@@ -5,11 +5,14 @@ The numbers depend on nothing else: not on the blocks, the grid or the target. T
 
 from __future__ import annotations
 
+import math
+
+from xcc.frontends.kernel.functions import cos, log, sqrt
 from xcc.frontends.kernel.place import error
 from xcc.frontends.kernel.tile import Tile, as_tile, convert
 from xcc.frontends.kernel.types import DTYPES
 
-__all__ = ["philox", "rand", "randint"]
+__all__ = ["philox", "rand", "randint", "randn"]
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
@@ -32,12 +35,23 @@ def philox(seed: object, offset: object) -> tuple[Tile, Tile, Tile, Tile]:
 
 def rand(seed: object, offset: object) -> Tile:
     """An f32 in [0, 1) for each element of `offset`: the upper 24 bits of the first word."""
-    return convert(convert(randint(seed, offset) >> 8, DTYPES["i32"]), DTYPES["f32"]) * 2.0**-24
+    return _unit(randint(seed, offset))
+
+
+def randn(seed: object, offset: object) -> Tile:
+    """A normal f32 of mean 0 and deviation 1 for each element of `offset`: by Box and Muller, of two words."""
+    first, second, _, _ = philox(seed, offset)
+    return sqrt(-2.0 * log(_unit(first) + 2.0**-24)) * cos(2 * math.pi * _unit(second))
 
 
 def randint(seed: object, offset: object) -> Tile:
     """32 random bits (ui32) for each element of `offset`."""
     return philox(seed, offset)[0]
+
+
+def _unit(word: Tile) -> Tile:
+    """The upper 24 bits as f32 in [0, 1)."""
+    return convert(convert(word >> 8, DTYPES["i32"]), DTYPES["f32"]) * 2.0**-24
 
 
 def _u64(value: object, what: str) -> Tile:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from xcc.frontends.kernel.machine import machine
 from xcc.frontends.kernel.place import error
 from xcc.frontends.kernel.tile import Tile, as_tile, convert, element_type, stretch
-from xcc.frontends.kernel.types import DTYPES, TileType
+from xcc.frontends.kernel.types import DTYPES, TileType, broadcast_shapes, promote
 
-__all__ = ["arange", "full", "reshape", "shape_of", "transpose", "with_units", "zeros"]
+__all__ = ["arange", "full", "join", "reshape", "shape_of", "split", "transpose", "with_units", "zeros"]
 
 
 def shape_of(shape: object) -> tuple[int, ...]:
@@ -73,6 +73,29 @@ def transpose(x: Tile, axes: Sequence[int] | None = None) -> Tile:
         raise error(f"{list(order)} is no order of the dims of {x.type}")
     kind = x.type.shaped(tuple(x.shape[a] for a in order))
     return Tile(kind, machine().op("transpose", kind, x, order=order))
+
+
+def join(a: object, b: object) -> Tile:
+    """`a` and `b` side by side along a new last dim of size 2: ``join(a, b).reshape(2 * n)`` of tiles of n elements
+    alternates between the two."""
+    x, y = as_tile(a), as_tile(b)
+    dtype, shape = promote(x.type, y.type), broadcast_shapes(x.shape, y.shape)
+    if dtype is None or shape is None:
+        raise error(f"join({x.type}, {y.type}): " + (
+            f"the shapes {list(x.shape)} and {list(y.shape)} do not broadcast" if shape is None else
+            "convert one to the type of the other with .to()"))
+    kind = TileType(dtype, (*shape, 2))
+    return Tile(kind, machine().op("join", kind, stretch(convert(x, dtype), shape), stretch(convert(y, dtype), shape)))
+
+
+def split(x: Tile) -> tuple[Tile, Tile]:
+    """The first and the second of each two elements along the last dim, which has size 2 and is left out."""
+    x = as_tile(x)
+    if x.shape[-1:] != (2,):
+        raise error(f"the last dim of {x.type} has not size 2: .reshape() makes one of each two neighbours")
+    kinds = [x.type.shaped(x.shape[:-1])] * 2
+    first, second = (Tile(k, d) for k, d in zip(kinds, machine().several("split", kinds, x), strict=True))
+    return first, second
 
 
 def with_units(x: Tile, at: tuple[object, ...]) -> Tile:

@@ -17,7 +17,7 @@ __all__ = ["Tile", "as_tile", "binary", "convert", "element_type", "is_number", 
 
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%", "and": "&", "or": "|",
             "xor": "^", "shl": "<<", "shr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-            "maximum": "maximum", "minimum": "minimum", "where": "where"}
+            "maximum": "maximum", "minimum": "minimum", "where": "where", "pow": "**"}
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _BITS = ("and", "or", "xor")
 _INTEGERS = ("floordiv", "mod", "shl", "shr")
@@ -128,11 +128,6 @@ class Tile(PythonObject):
     def __invert__(self) -> Tile:
         ones = {"bool": True, "uint": (1 << self.dtype.bits) - 1}
         return binary("xor", self, ones.get(self.dtype.kind, -1))
-
-    def __pow__(self, exponent: object) -> Tile:
-        from xcc.frontends.kernel.functions import power
-
-        return power(self, exponent)
 
     def __divmod__(self, other: object) -> tuple[Tile, Tile]:
         return binary("floordiv", self, other), binary("mod", self, other)

@@ -11,8 +11,10 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from xcc import tile
+from xcc.diagnostics import UserError
 from xcc.frontends.kernel.arguments import called
 from xcc.frontends.kernel.callees import traced
+from xcc.frontends.kernel.elsewhere import STUMBLES, located
 from xcc.frontends.kernel.machine import no_result, running_on
 from xcc.frontends.kernel.place import error, here
 from xcc.frontends.kernel.tile import Tile
@@ -29,7 +31,8 @@ _OPERATORS: dict[str, Callable[..., Value]] = {
     "ge": operator.ge, "eq": operator.eq, "ne": operator.ne, "maximum": tile.maximum, "minimum": tile.minimum,
     "where": tile.where, "neg": operator.neg, "abs": tile.abs}
 _FUNCTIONS = {name: getattr(tile, name) for name in
-              ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "floor", "ceil")}
+              ("acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "exp", "exp2", "expm1", "floor", "log", "log1p",
+               "log2", "roundeven", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh")}
 _NARROW = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 
 
@@ -47,7 +50,11 @@ def trace(function: Callable[..., Any], name: str, given: Mapping[str, Any], par
         with running_on(TraceMachine()):
             for p in numbers:
                 values[p] = _number(values[p].tile(0, 1).reshape(()).data)
-            no_result(function, called(function, traced(function), {**given, **values}))
+            try:
+                no_result(function, called(function, traced(function), {**given, **values}))
+            except STUMBLES as e:
+                found = None if isinstance(e, UserError) else located(e)
+                raise found or e from None
 
     return tile.build(name, parameters, body, grid, config, small)
 
@@ -95,6 +102,8 @@ class TraceMachine:
     def op(self, name: str, result: TileType, *operands: Tile, **attributes: Any) -> Value:
         data = [_needed(t) for t in operands]
         with self._here():
+            if name == "pow":
+                return tile.convert(tile.power(*map(_wide, data)), result.dtype.name)
             if name in _OPERATORS:
                 return _OPERATORS[name](*data)
             if name in _FUNCTIONS:
@@ -155,6 +164,11 @@ class TraceMachine:
         with self._here():
             given = [_stored(t) for t in tiles]
             return tile.reduce(given, axis, combine) if name == "reduce" else tile.scan(given, axis, combine, reverse)
+
+    def several(self, name: str, kinds: Sequence[TileType], x: Tile, descending: bool = False,
+                keep: int = 0) -> Sequence[Value]:
+        with self._here():
+            return tile.split(_needed(x)) if name == "split" else tile.order(_stored(x), descending, keep)
 
     def check(self, condition: Tile, message: str) -> None:
         with self._here():
@@ -242,6 +256,10 @@ class TraceMachine:
     @staticmethod
     def _sort(_result: TileType, x: Value, descending: bool) -> Value:
         return tile.sort(x, descending)
+
+    @staticmethod
+    def _join(_result: TileType, a: Value, b: Value) -> Value:
+        return tile.join(a, b)
 
     @staticmethod
     def _dot(result: TileType, a: Value, b: Value, acc: Value | None = None) -> Value:

@@ -1,4 +1,4 @@
-"""What goes through block values element by element: sorts, atomic updates."""
+"""What goes through block values element by element: atomic updates. Sorts are in `sort`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from xcc._mlir import Operation, Value, arith_d, ir, owner_op, scf_d
 from xcc.passes.shared.combining import rmw_kind
 from xcc.passes.shared.regions import any_of, when
 from xcc.passes.shared.updates import UPDATES, emit_update
-from xcc.passes.shared.values import index, is_less, op
+from xcc.passes.shared.values import op
 from xcc.passes.tile.nests.choice import before_lines
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.lines import run_along
 from xcc.passes.tile.nests.loops import loops
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.private import Private
+from xcc.passes.tile.nests.sort import sort
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -23,51 +24,6 @@ if TYPE_CHECKING:
 
 def _loops(r: Retiler, sizes: list[int], body: Callable[[list[Any]], None]) -> None:
     loops(r.wholes, sizes, [1] * len(sizes), body)
-
-
-def _sort(r: Retiler, source: Operation) -> None:
-    """tile.sort: a bitonic network over each row, in place (Batcher, 1968)."""
-    words: list[Kept] = []
-    for v in source.operands:
-        kind = ir.VectorType(v.type)
-        words.append(r.buffer(kind.shape, kind.element_type))
-        r.fill(words[-1], v)
-    rows, n = words[0].shape
-    block = 2
-    while block <= n:
-        apart = block // 2
-        while apart:
-            _loops(r, [rows, n // 2], lambda at, b=block, d=apart: _exchange(words, at[0], at[1], b, d))  # type: ignore[misc]
-            apart //= 2
-        block *= 2
-    for v, w in zip(source.results, words, strict=True):
-        kind = ir.VectorType(v.type)
-        if tuple(kind.shape) == w.shape:
-            r.kept[v] = w
-            continue
-        first = r.buffer(kind.shape, kind.element_type)
-        _loops(r, list(kind.shape), lambda at, f=first, w=w: f.store(w.load((at[0], at[1]), 1, 0), (at[0], at[1]), 1))  # type: ignore[misc]
-        r.kept[v] = first
-
-
-def _exchange(words: list[Kept], row: Value, number: Value, block: int, apart: int) -> None:
-    """Comparison `number` of those of elements that lie `apart`: blocks are sorted upwards and downwards in turn."""
-    inside = op("arith.remui", [ir.IndexType.get()], [_value(number), index(apart)])
-    group = op("arith.divui", [ir.IndexType.get()], [_value(number), index(apart)])
-    low = arith_d.addi(arith_d.muli(group, index(2 * apart)), inside)
-    high = arith_d.addi(low, index(apart))
-    a, b = ([w.load((row, at), 1, 0) for w in words] for at in (low, high))
-    swap = is_less(b, a)
-    if block < words[0].shape[1]:
-        down = arith_d.cmpi(arith_d.CmpIPredicate.ne, arith_d.andi(low, index(block)), index(0))
-        swap = arith_d.select(down, is_less(a, b), swap)
-    for w, x, y in zip(words, a, b, strict=True):
-        w.store(arith_d.select(swap, y, x), (row, low), 1)
-        w.store(arith_d.select(swap, x, y), (row, high), 1)
-
-
-def _value(n: Value) -> Value:
-    return index(n) if isinstance(n, int) else n
 
 
 def _atomic(r: Retiler, source: Operation) -> None:
@@ -156,4 +112,4 @@ def _worth(value: Value) -> bool:
     return cost_of(owner_op(value)) >= DEAR
 
 
-HANDLERS: dict[str, Callable[..., None]] = {**dict.fromkeys(UPDATES, _atomic), "tile.sort": _sort}
+HANDLERS: dict[str, Callable[..., None]] = {**dict.fromkeys(UPDATES, _atomic), "tile.sort": sort}

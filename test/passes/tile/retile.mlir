@@ -345,3 +345,32 @@ func.func @bytes(%a: memref<?x?xi8> {tile.name = "a"}, %b: memref<?x?xi8>, %c: m
   "tile.store"(%r, %c, %c0, %c0) : (vector<8x32xi32>, memref<?x?xi32>, index, index) -> ()
   return
 }
+
+// A bitonic network: 16 lanes are exchanged within a vector that is loaded once for the blocks of 2 to 16 (1, 2, 3 and 4
+// steps), then vectors that lie apart, and what is nearer within vectors again.
+// CHECK-LABEL: func.func @sorted(
+// CHECK: vector.store %{{.*}}, %[[ROW:[^ ]+]][
+// CHECK: scf.for
+// CHECK: vector.load %[[ROW]][
+// CHECK-COUNT-10: vector.shuffle
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.store %{{.*}}, %[[ROW]][
+// CHECK: scf.for
+// CHECK-COUNT-2: vector.load %[[ROW]][
+// CHECK: arith.cmpi slt, %{{.*}} : vector<16xi32>
+// CHECK-NOT: vector.shuffle
+// CHECK-COUNT-2: vector.store %{{.*}}, %[[ROW]][
+// CHECK: scf.for
+// CHECK: vector.load %[[ROW]][
+// CHECK-COUNT-4: vector.shuffle
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.store %{{.*}}, %[[ROW]][
+// CHECK-NOT: memref.load
+func.func @sorted(%x: memref<?x?xi32>, %y: memref<?x?xi32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %none = arith.constant 7 : i32
+  %t = "tile.load"(%x, %none, %c0, %c0) {shape = [1, 512]} : (memref<?x?xi32>, i32, index, index) -> vector<1x512xi32>
+  %s = "tile.sort"(%t) {keep = 0 : i64} : (vector<1x512xi32>) -> vector<1x512xi32>
+  "tile.store"(%s, %y, %c0, %c0) : (vector<1x512xi32>, memref<?x?xi32>, index, index) -> ()
+  return
+}

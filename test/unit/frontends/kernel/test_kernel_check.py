@@ -166,11 +166,24 @@ def kept_lock(i, y):
 
 
 def waits_for_a_later_one(i, y):
-    p = xcc.program_id(0)
+    p, tries = xcc.program_id(0), 0
     while True:  # instance 0 goes round this loop forever
+        tries += 1
         if i.atomic_add(p, 0) != 0:
             break
     i.atomic("exchange", p - 1, 1)
+
+
+def halves_that_meet(i, y):
+    low, high, sums = xcc.program_id(0), i.shape[0], xcc.zeros(4)
+    while low < high:  # instance 0 goes round this loop forever
+        middle = (low + high) // 2
+        sums += xcc.arange(4).to(xcc.f32)
+        if middle % 2 == 0:
+            low, high = 2, 5
+        else:
+            low, high = 3, 5
+    y.store(0, sums.sum())
 
 
 def another_lock_at_last(i, y):
@@ -191,7 +204,8 @@ def another_lock_at_last(i, y):
 FAULTS = (last_block, dropped_mask, row_too_far, before_the_begin, long_rows, far_index, no_initial_value, unset_counts,
           half_written, wrong_way_round, running_maximum, one_place, overlapping_blocks, unused_axis, histogram,
           sums_in_one, atomic_and_store, before_the_lock, behind_the_lock, two_locks, another_lock_at_last,
-          kept_lock, waits_for_a_later_one, shift_in_place, blur_in_place, carry, aliases, group_order)
+          kept_lock, waits_for_a_later_one, halves_that_meet,
+          shift_in_place, blur_in_place, carry, aliases, group_order)
 
 
 def arguments(function: Any) -> dict[str, Any]:

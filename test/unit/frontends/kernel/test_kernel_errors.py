@@ -79,12 +79,8 @@ def number_for_a_bool(c, y):
     y.store(0, c.tile(0, 32, other=0).to(xcc.f32))  # cannot hold the number 0: give False
 
 
-def power_of(x, y):
-    y.store(0, 2 ** x.tile(0, 4))  # use xcc.exp2(y)
-
-
 def rounded(x, y):
-    y.store(0, round(x.tile(0, 4)))  # use xcc.floor(x + 0.5)
+    y.store(0, round(x.tile(0, 4), 2))  # to digits: round(t * 10.0**n) / 10.0**n
 
 
 def fractions(x, y, i):
@@ -138,7 +134,7 @@ def element(x, y):
 
 
 def power(x, y):
-    y.store(0, x.tile(0, 4) ** 2.5)  # ** takes an integer from -16 to 16 or a half
+    y.store(0, x.tile(0, 4).to(xcc.i32) ** 17)  # the exponent of integers is one from -16 to 16
 
 
 def other_tile(x, y):
@@ -193,7 +189,7 @@ def gives(x, y):  # gives back f32[4], which nothing takes: write it to an array
 BOTH = (numpy_function, set_element, method, load, length, of_outside, gives, shapes, no_power_of_two, size_of_run,
         bools, bits_of_floats, modulo, signs, too_large, product, product_shapes,
         accumulator, rank, stored_rank, fractions, float_offset, float_index, axis, condition, truth, python_list,
-        sorted_pair, summed_array, whole_array, indexed, element, power, power_of, rounded, other_tile,
+        sorted_pair, summed_array, whole_array, indexed, element, power, rounded, other_tile,
         mask_without_other, type_name, atomic_kind, swapped_float, number_for_a_bool)
 
 
@@ -306,7 +302,48 @@ def changes_globals(x, y):
     X = x
 
 
-TRACED = (grows, one_branch, one_loop, set_ahead_of_a_break, no_range, function_of_numbers, branches, counter, broken,
+def unknown_function(x, y):
+    y.store(0, xcc.flip(x.tile(0, 4)))  # xcc has no flip: x.gather(last - xcc.arange(n)) reads a block from its end
+
+
+def misspelt_function(x, y):
+    y.store(0, xcc.sigmiod(x.tile(0, 4)))  # xcc has no sigmiod: is it xcc.sigmoid?
+
+
+def unknown_type(x, y):
+    y.store(0, x.tile(0, 4).to(xcc.float32))  # xcc has no float32: xcc.f32 is this type
+
+
+if sys.argv is None:
+    late = 0        # a name that is not there when the kernel is compiled
+
+
+def unknown_name(x, y):
+    for _ in range(x.shape[0]):
+        y.store(0, late)  # name 'late' is not defined
+
+
+def wrong_arguments(x, y):
+    y.store(0, xcc.sort(x.tile(0, 4), axis=0))  # sort() got an unexpected keyword argument 'axis'
+
+
+def halved(n):
+    return n if n == 0 else halved(n // 2)  # functions call each other without end
+
+
+def recursive(x, y):
+    y.store(0, halved(xcc.program_id(0)))
+
+
+def endless(x, y):
+    i, k = 0, 0
+    while i < 8:  # this loop is unrolled, since its condition is known when the kernel is compiled
+        k += 1
+    y.store(0, x.tile(0, 4) + k)
+
+
+TRACED = (grows, endless, unknown_function, misspelt_function, unknown_type, unknown_name, wrong_arguments,
+          one_branch, one_loop, set_ahead_of_a_break, no_range, function_of_numbers, branches, counter, broken,
           left_in_with, sometimes_returned, as_shape, in_list, escapes,
           no_step, longer, changes_globals)
 
@@ -346,6 +383,36 @@ def test_place_and_message(function: Any, monkeypatch: pytest.MonkeyPatch) -> No
         message = launch(function, mode, monkeypatch)
         assert re.match(rf"{re.escape(__file__)}:{line}:\d+: ", message), message
         assert words in message.splitlines()[0] and "^" in message.splitlines()[2], message
+
+
+def test_functions_that_call_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    line, words = expected(halved)
+    message = launch(recursive, "check", monkeypatch)
+    assert message.startswith(f"{__file__}:{line}:") and words in message
+
+
+def test_other_exceptions_are_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(x, BLOCK: xcc.constexpr):
+        if BLOCK > 8:
+            raise ValueError("blocks of up to 8")
+
+    def in_a_library(x, BLOCK: xcc.constexpr):
+        np.broadcast_shapes("a", BLOCK)
+
+    monkeypatch.setenv("XCC_KERNEL", "check")
+    with pytest.raises(ValueError, match="blocks of up to 8"):
+        xcc.kernel(refuses)[1](np.ones(4, np.float32), 16)
+    with pytest.raises(TypeError):
+        xcc.kernel(in_a_library)[1](np.ones(4, np.float32), 16)
+
+
+def test_what_stands_elsewhere_for_a_name() -> None:
+    """No function of xcc's is said not to be there, and what stands for one is there."""
+    import xcc.frontends.kernel.elsewhere as elsewhere
+
+    assert not [name for name in elsewhere._ELSEWHERE if name in xcc._LAZY]
+    named = re.findall(r"xcc\.(\w+)", " ".join(elsewhere._ELSEWHERE.values()))
+    assert named and all(name in xcc._LAZY for name in named)
 
 
 def test_the_line_is_shown_with_a_caret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,12 @@ FUNCTIONS: tuple[tuple[str, Op], ...] = (
     ("sqrt", lambda a, b: xcc.sqrt(abs(a))), ("rsqrt", lambda a, b: xcc.rsqrt(abs(a) + 1)),
     ("sin", lambda a, b: xcc.sin(a)), ("cos", lambda a, b: xcc.cos(a)), ("tanh", lambda a, b: xcc.tanh(a)),
     ("erf", lambda a, b: xcc.erf(a)), ("powers", lambda a, b: abs(a) ** 0.5 + (abs(b) + 1) ** -0.5 - (b * b + 1) ** -3),
+    ("expm1", lambda a, b: xcc.expm1(a / 8)), ("log1p", lambda a, b: xcc.log1p(abs(a) / 8)),
+    ("tan", lambda a, b: xcc.tan(a / 4)), ("asin", lambda a, b: xcc.asin(a / 4)),
+    ("acos", lambda a, b: xcc.acos(a / 4)), ("atan", lambda a, b: xcc.atan(a)), ("sinh", lambda a, b: xcc.sinh(a)),
+    ("cosh", lambda a, b: xcc.cosh(a)),
+    ("pow", lambda a, b: (abs(a) + 0.5) ** b + (abs(a) + 1) ** 2.5), ("of", lambda a, b: 3 ** a),
+    ("round", lambda a, b: round(a) + round(a * 0 + 2.5)),
     ("floor", lambda a, b: xcc.floor(a)), ("ceil", lambda a, b: xcc.ceil(a)), ("sigmoid", lambda a, b: xcc.sigmoid(a)))
 REDUCED: tuple[tuple[str, Op], ...] = (
     ("max", lambda a, b: a.max(axis=1)), ("min", lambda a, b: a.min(axis=0)), ("sum", lambda a, b: a.sum(axis=1)),
@@ -163,14 +169,18 @@ def test_random_numbers_are_those_of_the_op(monkeypatch: pytest.MonkeyPatch) -> 
     @xcc.kernel
     def k(y, seed):
         y.store(0, xcc.rand(seed, xcc.arange(16)))
+        y.store(16, xcc.randn(seed, xcc.arange(16)))
 
     def launch() -> Any:
-        y = np.zeros(16, np.float32)
+        y = np.zeros(32, np.float32)
         k[1](y, -5)
         return y
 
+    first, second = (unit(word) for word in philox(16, -5))
+    normal = np.sqrt(-2 * np.log(first + 2.0**-24)) * np.cos(2 * np.pi * second)     # as xt.random_normal has it
     for made in both(monkeypatch, launch):
-        np.testing.assert_array_equal(made, unit(philox(16, -5)[0]))
+        np.testing.assert_array_equal(made[:16], unit(philox(16, -5)[0]))
+        np.testing.assert_allclose(made[16:], normal, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("dtype", ("f32", "f16", "i32", "ui8", "i64"))
@@ -195,9 +205,16 @@ def test_combined_along_an_axis(dtype: str, monkeypatch: pytest.MonkeyPatch) -> 
         y.store((6, 0), xcc.cummax(x, axis=1, reverse=True))
         y.store((10, 0), xcc.sort(x))
         y.store((14, 0), xcc.sort(x, descending=True))
+        best, place = xcc.topk(x, 4)
+        y.store((18, 0), best)
+        i.store((3, 0), place)
+        i.store((7, 0), xcc.argsort(x))
+        first, second = xcc.split(x.reshape(16, 2))
+        y.store((22, 0), xcc.join(second, first).reshape(SHAPE))
+        i.store((11, 0), xcc.join(xcc.arange(4), -1).reshape(1, 8))
 
     def launch() -> Any:
-        y, i = np.zeros((18, 8), numpy_dtype(dtype)), np.zeros((3, 8), np.int32)
+        y, i = np.zeros((26, 8), numpy_dtype(dtype)), np.zeros((12, 8), np.int32)
         k[1](numbers(dtype, 5), y, i)
         return np.concatenate([y.astype(np.float64), i])
 
@@ -207,6 +224,11 @@ def test_combined_along_an_axis(dtype: str, monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_array_equal(launch(), eager)
     x = numbers(dtype, 5).astype(np.float64)
     np.testing.assert_array_equal(eager[10:14], np.sort(x, 1))
+    np.testing.assert_array_equal(eager[18:22, :4], -np.sort(-x, 1)[:, :4])
+    np.testing.assert_array_equal(eager[29:33, :4], np.argsort(-x, 1, kind="stable")[:, :4])
+    np.testing.assert_array_equal(eager[33:37], np.argsort(x, 1, kind="stable"))
+    np.testing.assert_array_equal(eager[22:26], x.reshape(-1, 2)[:, ::-1].reshape(4, 8))
+    np.testing.assert_array_equal(eager[37], [0, -1, 1, -1, 2, -1, 3, -1])
     np.testing.assert_array_equal(eager[2:6], np.maximum.accumulate(x, 1))
 
 
