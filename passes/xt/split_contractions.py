@@ -26,8 +26,11 @@ MOST = 16           # parts of a sum, or as many as have LONG terms each
 LONG = 1024
 SHORTEST = 128      # terms of a part's sum
 NEIGHBOURS = 32     # of them that lie together
-BESIDE = 4          # workgroups of a core whose FMAs hide each other's latencies
-ENOUGH = 256        # terms of a part's sum that are worth one of these
+ENOUGH = 256        # terms of a part's sum where cores have several workgroups
+KERNEL = 1.1        # times the least, where there is no second kernel
+ABOUT = 1.05        # times the least, where there is one
+RESIDENT = 8        # workgroups of FMAs of a core at once, whose latencies hide each other
+ADDED = 25          # terms that are multiplied in the time that the sum of the parts takes for each
 
 
 @register_pass
@@ -49,20 +52,17 @@ class SplitContractions(Pass):
             elif name_of(op) == "convolution":
                 self._convolution(op, ctx.chip.cores)
 
-    def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int, few: bool = False,
-               fma: bool = False) -> int:
+    def _parts(self, free: list[int], batch: int, terms: int, divided: int, cores: int, few: bool = False) -> int:
         """Into how many parts to cut a sum of `terms`, of which `divided` lie along the dim that is cut; 1: none.
 
-        few: tiles copy what they read so far ahead that half of the cores have memory at work. fma: they multiply
-        without matrix instructions, a core several of them at once.
+        few: tiles copy what they read so far ahead that half of the cores have memory at work.
         """
         tiles = -(-free[0] // TILE) * -(-free[1] // (FEW_COLUMNS if few else TILE)) * batch
-        filled = BESIDE * cores if fma else cores
-        if min(free) < 2 or terms < self.terms or tiles > filled // 2:
+        if min(free) < 2 or terms < self.terms or tiles > cores // 2:
             return 1
         most = 1
-        while most * tiles <= (cores // 2 if few else filled) and terms >= 2 * most * (
-                LONG if 2 * most > MOST else SHORTEST if most * tiles <= cores else ENOUGH):
+        while most * tiles <= (cores // 2 if few else cores) and terms >= 2 * most * (
+                LONG if 2 * most > MOST else SHORTEST):
             most *= 2
         parts = max(p for p in range(1, most + 1) if divided % p == 0 and divided // p % NEIGHBOURS == 0 or p == 1)
         return parts if 2 * parts >= most or batch > 1 else 1       # else stream-K, whose parts need not be equal
@@ -96,10 +96,12 @@ class SplitContractions(Pass):
         p = product_of(op)
         if p is None:
             return
-        parts = self.parts or entries.number(ctx.chip.name, p.key, "parts") or self._parts(
-            [p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores,
-            p.m <= min(ctx.chip.streamed_rows, default=0) and xt.width(p.dtype) <= 16 and ctx.chip.has_async_copies,
-            by_fma(op, ctx))
+        parts = self.parts or entries.number(ctx.chip.name, p.key, "parts")
+        if not parts and by_fma(op, ctx):
+            parts = _of_fmas(p, ctx.chip.cores) if p.k >= self.terms else 1
+        elif not parts:
+            few = p.m <= min(ctx.chip.streamed_rows, default=0) and xt.width(p.dtype) <= 16
+            parts = self._parts([p.m, p.n], p.batch, p.k, p.k, ctx.chip.cores, few and ctx.chip.has_async_copies)
         if not p.takes(parts):
             return
         a = xt.attrs_of(op)
@@ -141,6 +143,22 @@ class Product:
     def choices(self) -> tuple[int, ...]:
         """The numbers of parts that are worth a try."""
         return tuple(p for p in (2 << n for n in range(9)) if self.takes(p))
+
+
+def _of_fmas(p: Product, cores: int) -> int:
+    """Into how many parts the sum of a product by FMAs is cut: the tiles of the parts, several to a core, are to be a
+    multiple of the cores, or many, and hide each other's latencies. The fewest that take about the least time."""
+    tiles = -(-p.m // TILE) * -(-p.n // TILE) * p.batch
+
+    def time(parts: int) -> float:
+        waves = -(-parts * tiles // cores)
+        added = parts * ADDED / p.k * tiles / cores if parts > 1 else 0.0
+        return waves / parts * (1 + 1 / min(waves, RESIDENT)) + added
+
+    times = {n: time(n) for n in range(1, MOST + 1) if n == 1 or p.takes(n)
+             and p.k >= n * (SHORTEST if n * tiles <= 2 * cores else ENOUGH)}
+    least = min(times.values())
+    return next(n for n, t in times.items() if t <= least * (KERNEL if n == 1 else ABOUT))
 
 
 def product_of(op: Operation) -> Product | None:

@@ -61,3 +61,13 @@ func.func @fma(%a: tensor<128x4096xf32>, %b: tensor<4096x4096xf32>, %c: tensor<5
   %h = "xt.dot_general"(%e, %f) {dtype = f16, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<128x4096xf16>, tensor<4096x4096xf16>) -> tensor<128x4096xf16>
   return %y, %z, %h : tensor<128x4096xf32>, tensor<512x1024xf32>, tensor<128x4096xf16>
 }
+
+// 300 tiles take 132 cores three turns, and those of three parts seven short ones. 900 tiles take seven turns anyway.
+// CHECK-LABEL: @turns
+// CHECK: "xt.dot_general"{{.*}} -> tensor<3x1576x768xf32>
+// CHECK: "xt.dot_general"{{.*}} -> tensor<1576x2304xf32>
+func.func @turns(%a: tensor<1576x3072xf32>, %b: tensor<3072x768xf32>, %c: tensor<1576x768xf32>, %d: tensor<768x2304xf32>) -> (tensor<1576x768xf32>, tensor<1576x2304xf32>) {
+  %y = "xt.dot_general"(%a, %b) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<1576x3072xf32>, tensor<3072x768xf32>) -> tensor<1576x768xf32>
+  %z = "xt.dot_general"(%c, %d) {dtype = f32, lhs_batch = [], rhs_batch = [], lhs_contract = [1], rhs_contract = [0]} : (tensor<1576x768xf32>, tensor<768x2304xf32>) -> tensor<1576x2304xf32>
+  return %y, %z : tensor<1576x768xf32>, tensor<1576x2304xf32>
+}
