@@ -18,7 +18,8 @@ __all__ = ["KEPT", "aot_decompositions", "decompositions", "new_zeros_with_same_
 
 KEPT = (
     "linear.default", "matmul.default", "bmm.default", "mm.default", "addmm.default", "baddbmm.default",
-    "einsum.default", "scaled_dot_product_attention.default", "_scaled_dot_product_flash_attention_for_cpu.default",
+    "mv.default", "dot.default", "addr.default", "einsum.default",
+    "scaled_dot_product_attention.default", "_scaled_dot_product_flash_attention_for_cpu.default",
     "conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding", "conv3d.default", "conv3d.padding",
     "conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input", "convolution.default",
     "layer_norm.default", "group_norm.default", "rms_norm.default", "_fused_rms_norm.default",
@@ -30,6 +31,7 @@ KEPT = (
     "hardtanh.default", "hardsigmoid.default", "hardswish.default", "mish.default", "softplus.default", "glu.default",
     "threshold.default", "softshrink.default", "hardshrink.default", "log_sigmoid_forward.default",
     "_prelu_kernel.default", "pad.default", "roll.default", "topk.default", "sort.default", "sort.stable",
+    *(f"{kind}_pad{n}d.default" for kind in ("reflection", "replication") for n in (1, 2, 3)),
     "nll_loss_forward.default", "nll_loss2d_forward.default", "mse_loss.default", "smooth_l1_loss.default",
     "huber_loss.default", "binary_cross_entropy.default", "binary_cross_entropy_with_logits.default",
     "im2col.default", "col2im.default", "pixel_shuffle.default", "pixel_unshuffle.default",

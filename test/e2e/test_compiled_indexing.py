@@ -141,6 +141,23 @@ def test_sort(data: Any) -> None:
     check(lambda v: xt.sort(v, axis=axis, descending=down), x, dynamic=data.draw(st.booleans()))
 
 
+@pytest.mark.parametrize("down", [False, True])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i64", "ui64", "ui8"])
+def test_sorts_of_rows_of_any_length(dtype: str, down: bool) -> None:
+    """Around the network's vectors and blocks: ties, both zeros, infinities and NaN."""
+    rows = []
+    for n in (1, 7, 8, 9, 23, 64, 65, 130, 257):
+        x = np.random.default_rng(n).integers(0, 5, (2, n)).astype(np.float32)
+        if dtype in ("f32", "bf16", "f64"):
+            x[:, ::9], x[0, 4::37], x[1, 5::41], x[0, 6::43], x[1, 7::47] = -0.0, np.inf, np.nan, -np.nan, -np.inf
+        rows.append(x.astype(numpy_dtype(dtype)))
+
+    def sorts(*values: Any) -> Any:
+        return tuple(made for v in values for made in xt.sort(v, axis=1, descending=down))
+
+    check(sorts, *rows, dynamic=down)
+
+
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "i64", "ui8"])
 def test_top_k_of_rows(dtype: str, largest: bool) -> None:

@@ -10,6 +10,7 @@ from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored, to_index
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, i64, to_i64, true
+from xcc.passes.xt_to_linalg.loops.sorted_keys import KeyRow
 
 _I = arith_d.CmpIPredicate
 _F = arith_d.CmpFPredicate
@@ -29,7 +30,7 @@ class Row:
     """The elements of x along an axis, with what ranks where: the larger first, or the smaller, and ties by index.
 
     A ranked element is a key of 64 bits, the value's in an order of unsigned numbers above the index's complement; of a
-    type of 64 bits it is a pair, the value and the index.
+    type of 64 bits it is a pair, the value and the index, in a heap, and of two such words where it is sorted as a key.
     """
 
     k: LoopKernel
@@ -56,18 +57,27 @@ class Row:
         """Whether value a ranks before value b."""
         return less(b, a, self.x.dtype) if self.largest else less(a, b, self.x.dtype)
 
-    def element(self, i: Value) -> list[Value]:
-        value = self.value(i)
+    def key(self, i: Value) -> list[Value]:
+        """Element i as one or two words of 64 bits, in whose order the elements rank."""
+        ordered, complement = self._ordered(self.value(i)), arith_d.xori(to_i64(i), self._low_bits())
         if not self.keyed:
-            return [value, to_i64(i)]
-        high = arith_d.shli(arith_d.extui(i64(), self._ordered(value)), constant(i64(), self.index_bits))
-        return [arith_d.ori(high, arith_d.xori(to_i64(i), constant(i64(), (1 << self.index_bits) - 1)))]
+            return [ordered, complement]
+        high = arith_d.shli(arith_d.extui(i64(), ordered), constant(i64(), self.index_bits))
+        return [arith_d.ori(high, complement)]
+
+    def element(self, i: Value) -> list[Value]:
+        return self.key(i) if self.keyed else [self.value(i), to_i64(i)]
 
     def index(self, element: Sequence[Value]) -> Value:
-        if not self.keyed:
-            return element[1]
-        low = constant(i64(), (1 << self.index_bits) - 1)
-        return arith_d.xori(arith_d.andi(element[0], low), low)
+        return self.index_of_key(element[0]) if self.keyed else element[1]
+
+    def index_of_key(self, word: Value) -> Value:
+        """Of a key's last word."""
+        low = self._low_bits()
+        return arith_d.xori(arith_d.andi(word, low), low)
+
+    def _low_bits(self) -> Value:
+        return constant(i64(), (1 << self.index_bits) - 1 if self.keyed else -1)
 
     def behind(self, a: Sequence[Value], b: Sequence[Value]) -> Value:
         """Whether element a ranks behind element b."""
@@ -79,7 +89,7 @@ class Row:
     def _ordered(self, value: Value) -> Value:
         """The value's bits as an unsigned number that is larger where it ranks before; both zeros are one, and NaNs."""
         dtype = self.x.dtype
-        t = ir.IntegerType.get_signless(64 - self.index_bits)
+        t = ir.IntegerType.get_signless(stored(dtype).width)
         sign, ones = constant(t, 1 << (t.width - 1)), constant(t, -1)
         bits = value
         if is_float(dtype):
@@ -138,41 +148,54 @@ class Heap:
         free, _ = k.repeat([root, left_of(root)], lambda c: arith_d.cmpi(_I.ult, c[1], size), body)
         self.store(element, free)
 
+    def extract(self, size: Value) -> None:
+        """Sorts its `size` elements: those that rank behind others last."""
+        k = self.row.k
+
+        def one(i: Value) -> None:
+            end = arith_d.subi(size, i)
+            last = self.load(end)
+            self.store(self.load(k.dim(0)), end)
+            self.sink(last, k.dim(0), end)
+
+        k.loop(size, one, first=k.dim(1))
+
 
 @converts_to_loops("sort", "top_k")
-def top_k(k: LoopKernel) -> None:
+def top_k(k: LoopKernel) -> bool:
     """A heap of the best k elements with the worst at the root, then heap sort: n log k, in the outputs.
 
-    Ties go by index, which makes it stable. A sort is the top k of all n elements.
+    Ties go by index, which makes it stable. A sort is the top k of all n elements; on CPUs a network sorts keys.
     """
     x, (values, indices) = k.inputs[0], k.outputs
     axis, largest = k.op.attr("axis"), k.op.attr("descending" if k.op.name == "sort" else "largest")
     n, count = k.dim(x.dims[axis]), k.dim(values.dims[axis])
+    by_vectors = values.dims == x.dims and axis == len(x.dims) - 1 and not k.threads
 
     def sorted_row(outer: list[Value]) -> None:
         row = Row(k, x, outer[:len(x.dims) - 1], axis, largest)
-        heap = Heap(row, (indices,) if row.keyed else (values, indices))
-        k.loop(count, lambda i: heap.store(row.element(i), i))
-        heap.form(count)
-        _offer_others(heap, n, count)
-
-        def extract(i: Value) -> None:
-            end = arith_d.subi(count, i)
-            last = heap.load(end)
-            heap.store(heap.load(k.dim(0)), end)
-            heap.sink(last, k.dim(0), end)
-
-        k.loop(count, extract, first=k.dim(1))
+        parts = (indices,) if row.keyed else (values, indices)
+        heap = Heap(row, parts)
+        if by_vectors:
+            keys = KeyRow(k, parts, row.outer, count)
+            k.loop(count, lambda i: keys.store(row.key(i), i))
+            keys.sort()
+        else:
+            k.loop(count, lambda i: heap.store(row.element(i), i))
+            heap.form(count)
+            _offer_others(heap, n, count)
+            heap.extract(count)
 
         def decode(i: Value) -> None:
-            index = row.index(heap.load(i))
+            index = row.index_of_key(indices.load(row.at(i)))
             values.store(row.value(to_index(index)), row.at(i))
             indices.store(index, row.at(i))
 
-        if row.keyed:
+        if by_vectors or row.keyed:
             k.loop(count, decode)
 
     k.rows([d for i, d in enumerate(x.dims) if i != axis], sorted_row)
+    return by_vectors
 
 
 def _offer_others(heap: Heap, n: Value, count: Value) -> None:
