@@ -7,7 +7,7 @@ Other ops on complex numbers run in torch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -15,8 +15,10 @@ from xcc._mlir import Value
 from xcc.dialects import xt
 from xcc.dialects.xt.broadcasting import broadcast_shapes
 from xcc.frontends.shared.helpers import convert, element, full, rank_of, scalar, slice_axis, squeeze, unsqueeze
+from xcc.frontends.shared.products import matmul
 from xcc.frontends.torch.context import Complex, Context
 from xcc.frontends.torch.graph import REAL_OF, DType, Node, Spec, TensorSpec
+from xcc.frontends.torch.matmul import RIGHT
 from xcc.frontends.torch.registry import aten, lookup
 from xcc.frontends.torch.special import length
 
@@ -26,6 +28,7 @@ LINEAR = (
     "add.Scalar", "add.Tensor", "alias.default", "cat.default", "clone.default", "constant_pad_nd.default",
     "copy.default", "expand.default", "flip.default", "full.default", "full_like.default", "gather.default",
     "index.Tensor", "index_put.default", "index_select.default", "mean.default", "mean.dim", "neg.default",
+    *(f"{kind}_pad{n}d.default" for kind in ("reflection", "replication") for n in (1, 2, 3)),
     "permute.default", "repeat.default", "roll.default", "scalar_tensor.default", "scatter_add.default",
     "select.int", "select_scatter.default", "slice.Tensor", "slice_scatter.default", "split.Tensor",
     "split_with_sizes.default", "squeeze.default", "squeeze.dim", "squeeze.dims", "sub.Scalar", "sub.Tensor",
@@ -133,7 +136,13 @@ def to_copy(cx: Context) -> Complex | Value:
 
 @aten("aten.mul.Tensor", "aten.mul.Scalar", namespace="complex")
 def mul(cx: Context) -> Complex:
-    return _product(*(_factor(cx, name) for name in ("self", "other")))
+    return _product(_factor(cx, "self"), _factor(cx, "other"))
+
+
+@aten(*(f"aten.{name}.default" for name in ("mm", "bmm", "matmul", "mv", "dot")), namespace="complex")
+def matrix_product(cx: Context) -> Complex:
+    right = next(name for name in RIGHT if name in cx.args)
+    return _product(_factor(cx, "self"), _factor(cx, right), matmul)
 
 
 @aten("aten.div.Tensor", "aten.div.Scalar", namespace="complex")
@@ -218,13 +227,14 @@ def equal(cx: Context) -> Value:
     return xt.not_(same) if ".ne." in cx.node.op else same
 
 
-def _product(a: Sequence[Value], b: Sequence[Value]) -> Complex:
-    """Of two numbers, of which one may be real."""
+def _product(a: Sequence[Value], b: Sequence[Value], multiply: Callable[[Value, Value], Value] = xt.mul) -> Complex:
+    """Of two numbers, of which one may be real, or of matrices of complex ones."""
     if len(a) < len(b):
         a, b = b, a
     if len(b) == 1:
-        return Complex(*(xt.mul(part, b[0]) for part in a))
-    return Complex(xt.sub(xt.mul(a[0], b[0]), xt.mul(a[1], b[1])), xt.add(xt.mul(a[0], b[1]), xt.mul(a[1], b[0])))
+        return Complex(*(multiply(part, b[0]) for part in a))
+    return Complex(xt.sub(multiply(a[0], b[0]), multiply(a[1], b[1])),
+                   xt.add(multiply(a[0], b[1]), multiply(a[1], b[0])))
 
 
 def _factor(cx: Context, name: str) -> Sequence[Value]:

@@ -18,7 +18,7 @@ __all__ = ["KEPT", "aot_decompositions", "decompositions", "new_zeros_with_same_
 
 KEPT = (
     "linear.default", "matmul.default", "bmm.default", "mm.default", "addmm.default", "baddbmm.default",
-    "mv.default", "dot.default", "addr.default", "einsum.default",
+    "mv.default", "dot.default", "einsum.default",
     "scaled_dot_product_attention.default", "_scaled_dot_product_flash_attention_for_cpu.default",
     "conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding", "conv3d.default", "conv3d.padding",
     "conv_transpose1d.default", "conv_transpose2d.input", "conv_transpose3d.input", "convolution.default",

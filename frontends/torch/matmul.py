@@ -12,11 +12,14 @@ from xcc.frontends.torch.context import Context
 from xcc.frontends.torch.promotion import category
 from xcc.frontends.torch.registry import aten
 
+RIGHT = ("mat2", "other", "vec", "tensor")
+"""What the right operand of a product is called."""
+
 
 @aten("mm", "bmm", "matmul", "mv", "dot")
 def product(cx: Context) -> Value:
     """numpy's matmul of self and the other operand."""
-    right = next(name for name in ("mat2", "other", "vec", "tensor") if name in cx.args)
+    right = next(name for name in RIGHT if name in cx.args)
     return matmul(cx.tensor("self"), cx.tensor(right))
 
 

@@ -26,6 +26,8 @@ CASES: dict[str, Callable[[Pairs, Pairs, Any], Any]] = {
     "compared": lambda a, b, r: (torch.where((a == a.conj()) | (b != r), a, b), a == 1j, torch.complex(r, r * 0) == r),
     "angles": lambda a, b, r: (a.angle(), (a * b).exp(), a.mean(), torch.zeros_like(a).angle()),
     "powers": lambda a, b, r: (a ** 2, a ** b, a ** r, 2 ** b, a ** 0.5, a ** -1, a.log()),
+    "matrices": lambda a, b, r: (a @ b.T, b[0] @ a.T, a @ b[1], torch.dot(a[0], b[1]), torch.einsum("ij,ik->jk", a, b),
+                                 torch.bmm(a[None], b.mH[None])),
     "types": lambda a, b, r: (a.to(torch.complex128) * b, r.to(torch.complex64), a.clone())}
 
 
@@ -50,6 +52,11 @@ class Windows(torch.nn.Module):
         window = torch.hann_window(8)
         made = torch.stft(x, 8, 4, window=window, return_complex=True)
         return made.abs(), torch.istft(made * 2j, 8, 4, window=window)
+
+
+def test_pads() -> None:
+    f = of_real(lambda a, b, r: [torch.nn.functional.pad(a, (2, 1), mode=m) for m in ("reflect", "replicate")])
+    check_traced(f, torch.randn(3, 4, 2), torch.randn(3, 4, 2), torch.randn(3, 4), sizes="fake")
 
 
 def test_short_transforms() -> None:
