@@ -3,19 +3,22 @@
     quantize_per_tensor(x)      ->    clamp(round(x / scale) + zero, low, high), as bytes
     dequantize_per_tensor(q)    ->    (q - zero) * scale
 
-The namespace is there once ``torch.ao.quantization.fx._decomposed`` was imported, by the program or by torchao.
+The namespace is there once :func:`declare_quantized_ops`, the program or torchao imported torch's module of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 
 import torch
 from torch import Tensor
 from torch._C import DispatchKey
 
-__all__ = ["quantized_decompositions"]
+__all__ = ["NAMESPACE", "declare_quantized_ops", "quantized_decompositions"]
+
+NAMESPACE = "quantized_decomposed"
 
 
 def _whole(x: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
@@ -76,6 +79,11 @@ _AS_TORCH = ("quantize_per_tensor.default", "dequantize_per_tensor.default", "qu
              "dequantize_per_token.default", "dequantize_per_channel_group.default",
              "convert_element_type.no_fuse")
 """torch's own kernels are of ATen's ops."""
+
+
+def declare_quantized_ops() -> None:
+    """From now on the namespace is there, for a file that has its ops."""
+    import_module("torch.ao.quantization.fx._decomposed")
 
 
 def quantized_decompositions() -> dict[object, Callable[..., object]]:

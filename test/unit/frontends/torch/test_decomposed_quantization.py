@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.ao.quantization.fx._decomposed  # noqa: F401  declares the ops
 from torch_programs import check, check_traced
+
+from xcc.frontends.torch import archive
 
 Q = torch.ops.quantized_decomposed
 INT8 = (-128, 127, torch.int8)
@@ -73,3 +76,14 @@ def test_results_of_exports(case: str) -> None:
 @pytest.mark.parametrize("case", ["numbers", "tensors", "channels", "dynamic", "tokens"])
 def test_results_at_other_sizes(case: str) -> None:
     check_traced(CASES[case], torch.randn(4, 8), others=((torch.randn(7, 8) + 2,),), tolerance=0)
+
+
+@pytest.mark.parametrize("quantized", [True, False])
+def test_a_file_declares_the_ops_that_it_has(quantized: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch's loader does not know them before; other files do not wait for the import."""
+    calls: list[bool] = []
+    monkeypatch.setattr(archive, "declare_quantized_ops", lambda: calls.append(True))
+    model = Model(CASES["numbers"] if quantized else torch.relu)
+    torch.export.save(torch.export.export(model, (torch.ones(4, 8),)), tmp_path / "m.pt2")
+    archive.load(str(tmp_path / "m.pt2"))
+    assert bool(calls) == quantized
