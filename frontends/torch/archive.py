@@ -20,6 +20,7 @@ from torch.export.pt2_archive import constants as parts
 from torch.export.pt2_archive._package import _load_exported_programs
 
 from xcc.diagnostics import UserError
+from xcc.frontends.torch.decomposed_quantization import NAMESPACE, declare_quantized_ops
 
 __all__ = ["is_size", "load"]
 
@@ -69,6 +70,8 @@ class Reader(PT2ArchiveReader):
         for key, text in _texts(value):
             if key == "expr_str" and not is_size(text):
                 self._refuse(name, f"the size {text[:80]!r} is no arithmetic")
+            if key == "target" and text.startswith(f"torch.ops.{NAMESPACE}."):
+                declare_quantized_ops()
             if key in NAMED and not NAME.fullmatch(text):
                 self._refuse(name, f"{text[:80]!r} is no name")
             if '"__enum__"' in text:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from xcc.frontends.torch.decomposed_quantization import quantized_decompositions
 from xcc.frontends.torch.fake_quantized import FAKE_QUANTIZATION
 from xcc.frontends.torch.foreach import foreach_decompositions
 from xcc.frontends.torch.transformer_layers import transformer_decompositions
@@ -58,7 +59,7 @@ def decompositions() -> Any:
         if op is not None:
             table.pop(op, None)
     table[torch.ops.aten.instance_norm.default] = _instance_norm
-    table.update(_own_decompositions())
+    table.update(_own_decompositions() | quantized_decompositions())
     return table
 
 
@@ -114,12 +115,17 @@ def new_zeros_with_same_feature_meta(x: Tensor, other: Tensor, *, self_num_batch
     return x.new_zeros((*x.shape[:self_num_batch_dims], *other.shape))
 
 
-@cache
 def aot_decompositions() -> dict[Any, Any]:
-    """The table for AOTAutograd: core ATen's without what is kept. To make it takes as long as to trace a small graph.
+    """The table for AOTAutograd: core ATen's without what is kept, and those of other namespaces that are there by now.
 
     Behind the dispatcher composite ops are gone already: linear came apart into transpose and product.
     """
+    return _aten_decompositions() | quantized_decompositions()
+
+
+@cache
+def _aten_decompositions() -> dict[Any, Any]:
+    """To make it takes as long as to trace a small graph."""
     from torch._decomp import core_aten_decompositions, get_decompositions
 
     table: dict[Any, Any] = dict(core_aten_decompositions()) | _own_decompositions()

@@ -33,3 +33,44 @@ def test_rounded_values_and_gradients(case: str) -> None:
     x, others = torch.cat((torch.randn(5, 4), torch.full((1, 4), 0.25))), ((torch.randn(3, 4), scale, zero),)
     check_traced(f, x, scale, zero, others=others)
     check_traced(gradients(lambda *given: (f(*given), sum(t.sum() for t in given))), x, scale, zero, others=others)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("by_channel", [False, True])
+def test_an_observer_moves_its_state_and_rounds_by_it(by_channel: bool, symmetric: bool) -> None:
+    """To the bit, in the order that the op returns them: also where it saw nothing yet, or nothing but zeros, and with
+    either half turned off."""
+    declare_fake_ops()
+    torch.manual_seed(0)
+
+    def f(x: Any, on: Any, rounds: Any, least: Any, most: Any) -> Any:
+        state = [least.clone(), most.clone(), torch.full_like(least, 0.5), torch.full_like(least, 3, dtype=torch.int32)]
+        out = torch.fused_moving_avg_obs_fake_quant(x, on, rounds, *state, 0.25, -8, 7, 0, by_channel, symmetric)
+        return out, *state
+
+    places, inf = 4 if by_channel else 1, float("inf")
+    unseen, seen = (torch.full((places,), inf), torch.full((places,), -inf)), (-torch.rand(places), torch.rand(places))
+    on, off = torch.tensor([1]), torch.tensor([0])
+    x = torch.cat((torch.randn(1, 6) * 2, torch.rand(1, 6) + 1, torch.zeros(1, 6), torch.randn(1, 6) * 1e-6))
+    check_traced(f, x, on, on.clone(), *unseen, tolerance=0, others=(
+        (x[:, :5], on, on, *seen), (x, off, on, *seen), (x, on, off, *seen), (x * 0, on, on, *unseen)))
+    check_traced(gradients(lambda x: f(x, torch.ones(1), torch.ones(1), -torch.ones(places), torch.ones(places))[0]), x,
+                 others=((x[:, :3],),))
+
+
+def test_an_observer_of_channels_gets_its_size_in_torch() -> None:
+    """Its state is empty until it saw something: that call breaks the graph, later ones do not."""
+    declare_fake_ops()
+
+    def f(x: Any, on: Any, *state: Any) -> Any:
+        return torch.fused_moving_avg_obs_fake_quant(x, on, on, *state, 0.25, -8, 7, 0, True)
+
+    def empty() -> list[Any]:
+        return [torch.empty(0), torch.empty(0), torch.empty(0), torch.empty(0, dtype=torch.int32)]
+
+    on, x, ours, theirs = torch.tensor([1]), torch.randn(4, 6), empty(), empty()
+    compiled = torch.compile(f, backend="aot_eager")
+    for times in (1, 2):
+        torch.testing.assert_close(compiled(x * times, on, *ours), f(x * times, on, *theirs))
+        torch.testing.assert_close(ours, theirs)
+    assert torch._dynamo.explain(f)(x, on, *ours).graph_break_count == 0
