@@ -22,7 +22,7 @@ def view(cx: Context) -> Value:
 
 @aten("squeeze", "squeeze.dim", "squeeze.dims")
 def squeeze(cx: Context) -> Value:
-    """Without dims of 1: those that torch dropped. A run in which another one is 1, or one of them is not, is refused."""
+    """Without dims of 1: those that torch dropped. A run where another is 1, or one of them is not, is refused."""
     axes = cx.axes()
     dropped = len(cx.out().shape) == cx.rank() - len(axes)
     for d in axes:

@@ -1,4 +1,4 @@
-"""A parameter repeated for each element of a batch: its gradient sums the batch, and a batch of 1 has nothing to sum."""
+"""A parameter repeated for each element of a batch: its gradient sums the batch; one of 1 has nothing to sum."""
 
 from __future__ import annotations
 
