@@ -22,11 +22,14 @@ def view(cx: Context) -> Value:
 
 @aten("squeeze", "squeeze.dim", "squeeze.dims")
 def squeeze(cx: Context) -> Value:
-    """Without dims of 1: those that torch knows. Another one that is 1 in a run would give a result of another rank."""
-    for d in cx.axes():
+    """Without dims of 1: those that torch dropped. A run where another is 1, or one of them is not, is refused."""
+    axes = cx.axes()
+    dropped = len(cx.out().shape) == cx.rank() - len(axes)
+    for d in axes:
         size = cx.shape("self")[d]
         if not isinstance(size, int):
-            xt.require(symbolic.is_equal(size, 1), 0, f"{cx.place}: dim {d} is 1, which squeeze would drop")
+            why = "not 1, and squeeze would keep it" if dropped else "1, which squeeze would drop"
+            xt.require(symbolic.is_equal(size, 1), int(dropped), f"{cx.place}: dim {d} is {why}")
     return view(cx)
 
 
