@@ -58,11 +58,18 @@ def _constant(cx: Context, low: Shape, high: Shape, value: Any) -> Value:
 
 
 def _sampled(x: Value, low: Shape, high: Shape, mode: str) -> Value:
-    """Padding by elements of x; crops first: what is cut off is not read."""
-    shape = xt.shape_of(x)
-    for axis, (before, after) in enumerate(zip(low, high, strict=True)):
-        first, last = (-d if isinstance(d, int) and d < 0 else 0 for d in (before, after))
-        if first or last:
-            x = slice_axis(x, axis, first, shape[axis] - last)
-    low, high = (tuple(0 if isinstance(d, int) and d < 0 else d for d in side) for side in (low, high))
-    return xt.pad(x, low=low, high=high, mode=mode) if any(d != 0 for d in (*low, *high)) else x
+    """Padding by elements of x; crops first, what is cut off is not read, but where that would leave nothing."""
+    def padded(x: Value) -> Value:
+        low_, high_ = (tuple(0 if isinstance(d, int) and d < 0 else d for d in side) for side in (low, high))
+        return xt.pad(x, low=low_, high=high_, mode=mode) if any(d != 0 for d in (*low_, *high_)) else x
+
+    def cropped(x: Value) -> Value:
+        for axis, (first, last) in enumerate(cuts):
+            if first or last:
+                x = slice_axis(x, axis, first, xt.shape_of(x)[axis] - last)
+        return x
+
+    cuts = [tuple(-d if isinstance(d, int) and d < 0 else 0 for d in pair) for pair in zip(low, high, strict=True)]
+    leaves = all(not isinstance(n, int) or n > sum(cut) or not any(cut)
+                 for n, cut in zip(xt.shape_of(x), cuts, strict=True))
+    return padded(cropped(x)) if leaves else cropped(padded(x))
