@@ -41,13 +41,12 @@ class XtToLinalg(Pass):
             importlib.import_module(f"xcc.passes.xt_to_linalg.{family}")
         for function in list(module.body.operations):
             if "xt.kernel" in function.attributes:
-                convert_kernel(function, ctx.chip is not None and ctx.chip.has_threads,
+                convert_kernel(function, None if ctx.chip is None else ctx.chip.has_threads,
                                ctx.options.precision if ctx.options is not None else "")
 
 
-def convert_kernel(old: Operation, threads: bool = False, precision: str = "") -> Operation:
-    """Replaces one kernel function; returns the new one. threads: for a GPU, see `LoopKernel`; precision: as `Builder`.
-    """
+def convert_kernel(old: Operation, threads: bool | None = None, precision: str = "") -> Operation:
+    """Replaces one kernel function; returns the new one. threads: as `LoopKernel`; precision: as `Builder`."""
     block = old.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
     compute = [op for op in ops[:-1] if op.name != "xt.constant"]
@@ -117,7 +116,7 @@ def _convert_tensor_kernel(old: Operation, block: Block, ops: Sequence[Operation
     return new
 
 
-def _convert_loop_kernel(old: Operation, block: Block, op: Operation, threads: bool) -> Operation:
+def _convert_loop_kernel(old: Operation, block: Block, op: Operation, threads: bool | None) -> Operation:
     """Memref form: inputs, outputs, symbols. A symbol that the op defines adds an output, see `loop_select`."""
     arguments = _kinds(block.arguments)
     results = tuple(_kinds(op.results))

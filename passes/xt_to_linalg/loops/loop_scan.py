@@ -52,7 +52,7 @@ def cumulative(k: LoopKernel) -> None:
     x, out = k.inputs[0], k.outputs[0]
     axis, kind = k.op.attr("axis"), k.op.attr("kind")
     exclusive, reverse = k.op.attr("exclusive", False), k.op.attr("reverse", False)
-    acc = _accumulator(x, kind, k.threads)
+    acc = _accumulator(x, kind, bool(k.threads))
     start = constant(acc, neutral(kind, x.dtype))
     last = k.dim(x.dims[axis] - 1)
 

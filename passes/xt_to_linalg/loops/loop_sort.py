@@ -170,7 +170,7 @@ def top_k(k: LoopKernel) -> bool:
     x, (values, indices) = k.inputs[0], k.outputs
     axis, largest = k.op.attr("axis"), k.op.attr("descending" if k.op.name == "sort" else "largest")
     n, count = k.dim(x.dims[axis]), k.dim(values.dims[axis])
-    by_vectors = values.dims == x.dims and axis == len(x.dims) - 1 and not k.threads
+    by_vectors = values.dims == x.dims and axis == len(x.dims) - 1 and k.threads is False
 
     def sorted_row(outer: list[Value]) -> None:
         row = Row(k, x, outer[:len(x.dims) - 1], axis, largest)

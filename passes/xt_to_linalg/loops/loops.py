@@ -64,14 +64,15 @@ class Buffer:
 class LoopKernel:
     """One opaque op with its buffers; methods emit loops at the insertion point.
 
-    threads: each iteration of `rows` is a thread of a GPU, of which thousands run side by side.
+    threads: each iteration of `rows` is a thread of a GPU, of which thousands run side by side; False for a core with
+    vectors; None where the chip is not known.
     """
 
     op: Op
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     dim: DimEmitter
-    threads: bool = False
+    threads: bool | None = None
 
     def index(self, value: int) -> Any:
         return self.dim(value)
