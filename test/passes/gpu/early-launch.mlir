@@ -12,15 +12,21 @@
 // CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.wait; griddepcontrol.launch_dependents;", "~{memory}"
 // CHECK-LABEL: llvm.func @sized(
 // CHECK-NOT: xcc.early
+// One of a size that the run knows tells the next kernel where its blocks are few.
+// CHECK: llvm.inline_asm {{.*}}"griddepcontrol.wait; {{.*}}%nctaid.x; setp.le.u32 p, n, 2112; @p griddepcontrol.launch_dependents; }"
 // Those that leave half of the cores (132) without work are: there is room beside them.
 // CHECK-LABEL: llvm.func @few(
 // CHECK-SAME: xcc.early
+// More blocks than the cores hold at once do not tell it: that takes longer than it saves.
+// CHECK-LABEL: llvm.func @many(
+// CHECK-SAME: xcc.early
+// CHECK-NEXT: "griddepcontrol.wait;", "~{memory}"
 // CHECK-LABEL: llvm.func @helper(
 // CHECK-NOT: griddepcontrol
 // OLD-NOT: griddepcontrol
 // OLD-NOT: xcc.early
 gpu.module @k_gpu {
-  llvm.func @k(%x: !llvm.ptr) attributes {nvvm.kernel} {
+  llvm.func @k(%x: !llvm.ptr) attributes {nvvm.kernel, xcc.grid = "2112"} {
     %c = llvm.mlir.constant(1.0 : f32) : f32
     llvm.store %c, %x : f32, !llvm.ptr
     llvm.return
@@ -34,6 +40,9 @@ gpu.module @k_gpu {
     llvm.return
   }
   llvm.func @few(%x: !llvm.ptr) attributes {nvvm.kernel, xcc.grid = "66", xcc.product} {
+    llvm.return
+  }
+  llvm.func @many(%x: !llvm.ptr) attributes {nvvm.kernel, xcc.grid = "2113"} {
     llvm.return
   }
   llvm.func @helper(%x: !llvm.ptr) {
