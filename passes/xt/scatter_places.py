@@ -16,7 +16,7 @@ embedding, which starts with zeros, adds to that of a head that shares its weigh
 
 Sums for a handful of places (embeddings of token types) are reductions of what each of them is named for.
 Along an axis, where each column has indices of its own, a workgroup keeps some columns in shared memory and writes or
-combines the updates there (``xt.combine_columns``).
+combines the updates there (``xt.combine_columns``); a long column is cut into parts, so that all cores have work.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from xcc.dialects import xt
 from xcc.dialects.xt.op import same_dims
 from xcc.dialects.xt.positions import HALVES
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.shared.dims import pow2_above
 from xcc.passes.xt.decompose.build import dim_scalar, wrapped
+from xcc.passes.xt.decompose.scattered_columns import GUESSED, LAUNCH, MOVED_SECONDS, combined, planned
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import apply_rules, dim_bounds, name_of, producer, rewrite, users_of
 from xcc.passes.xt.sizes.counted import MOST, require_countable
@@ -44,15 +44,9 @@ PAIRS = 1 << 21         # of places and updates that are compared in the time of
 WALKED = 32             # updates that are combined as fast by threads that walk all of them
 ADDED = 8               # places that all updates are compared with
 PARTS = 64              # of the updates, which add up for those
-COLUMNS = 8             # that a workgroup combines: a sector of four bytes each
-HELD = 128 << 10        # bytes of them in shared memory
-STEP = 512              # updates of a column that are on their way to their threads
-SPARE = 64              # bytes that a column may need beside
-COMBINED_SECONDS = 3e-9         # of an update of each column
-MOVED_SECONDS = 0.1e-9          # of a byte of a core that is read and written
 WALKED_SECONDS = 0.11e-6        # of an update that a thread looks at in memory, among all that wait for one
-LAUNCH = 3e-6
-COMBINED = ("f32", "f16", "bf16", "f64", "i32", "i64", "i16", "i8", "ui32", "ui64", "ui16", "ui8")
+SORT_LAUNCHES = 8
+SORTED_SECONDS = 0.3e-9         # of an update
 
 
 @register_pass
@@ -126,7 +120,7 @@ def _counted(op: Operation) -> list[Dim]:
     shape, given = xt.shape_of(op.operands[0]), xt.shape_of(op.operands[1])
     if name_of(op) == "scatter_elements":
         axis = xt.attrs_of(op).axis
-        return [shape[axis], given[axis]]
+        return [product(shape), product(given)] if xt.attrs_of(op).reduction != "none" else [shape[axis], given[axis]]
     assert isinstance(given[-1], int)
     return [product(shape[:given[-1]]), product(given[:-1])]
 
@@ -144,6 +138,8 @@ def _elements(op: Operation, chip: Chip) -> Value | None:
         columns = _columns(op, indices, chip)
         if columns is not None:
             return columns
+    if a.reduction != "none" and _sort_seconds(op) < _walk_seconds(op, chip):
+        return _in_order(op, indices)
     if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside):
         if not isinstance(shape[a.axis], int) or xt.TensorType.of(indices).dtype != "i64":
             return None
@@ -157,30 +153,48 @@ def _elements(op: Operation, chip: Chip) -> Value | None:
 
 
 def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
-    """The result of a scatter_elements by columns in shared memory; None where these are too long."""
+    """The result of a scatter_elements by columns in shared memory; None where others are faster."""
+    plan = planned(op, chip)
+    if plan is None:
+        return None
+    if xt.attrs_of(op).reduction == "none":     # numbers of writers are stored and read; the choice fuses
+        kind = xt.TensorType.of(op.operands[0])
+        other = _estimated(kind.shape) * (4 + xt.width(kind.dtype) // 8) * MOVED_SECONDS / chip.cores
+    else:
+        other = min(_walk_seconds(op, chip), _sort_seconds(op))
+    return combined(op, indices, plan) if plan.seconds <= other else None
+
+
+def _estimated(shape: Sequence[Dim]) -> int:
+    return math.prod(d if isinstance(d, int) else GUESSED for d in shape)
+
+
+def _walk_seconds(op: Operation, chip: Chip) -> float:
+    """Of threads that each look at all updates that there are for a column."""
+    axis, shape = xt.attrs_of(op).axis, xt.shape_of(op.operands[0])
+    columns = _estimated([n for d, n in enumerate(shape) if d != axis])
+    walkers = max(1, math.isqrt((1 << 22) // columns)) * columns
+    count = _estimated([xt.shape_of(op.operands[2])[axis]])
+    return LAUNCH + count * WALKED_SECONDS * max(1.0, walkers / (chip.cores * 512))
+
+
+def _sort_seconds(op: Operation) -> float:
+    """Of updates that are sorted by their place."""
+    return SORT_LAUNCHES * LAUNCH + _estimated(xt.shape_of(op.operands[2])) * SORTED_SECONDS
+
+
+def _in_order(op: Operation, indices: Value) -> Value:
+    """The result of a scatter_elements whose updates are sorted by the number of their place."""
     x, _, updates = op.operands
-    a, kind = xt.attrs_of(op), xt.TensorType.of(x)
-    shape, given = [[d for d in xt.shape_of(v) if isinstance(d, int)] for v in (x, updates)]
-    if len(shape) + len(given) < 2 * len(kind.shape) or kind.dtype not in COMBINED:
-        return None
-    before, after = math.prod(shape[:a.axis]), math.prod(shape[a.axis + 1:])
-    places, count, size = shape[a.axis], given[a.axis], xt.width(kind.dtype) // 8
-    lines = after if after > 1 else before      # side by side in a tile
-    columns = min(COLUMNS, pow2_above(lines))
-    room = min(HELD, chip.shared_bytes - columns * (STEP * max(4, size) + SPARE)) // (columns * size)
-    held = min(pow2_above(room + 1) // 2, pow2_above(places))
-    tiles = before * after // lines * -(-lines // columns) * -(-places // held)
-    cores = chip.cores
-    shared = -(-tiles // cores) * (count * COMBINED_SECONDS + columns * held * size * MOVED_SECONDS)
-    walkers = max(1, math.isqrt((1 << 22) // (before * after))) * before * after
-    other = LAUNCH + count * WALKED_SECONDS * max(1.0, walkers / (cores * 512))
-    if a.reduction == "none":       # numbers of writers are stored and read; the choice fuses with what is around
-        other = before * places * after * (4 + size) * MOVED_SECONDS / cores
-    if shared > other:
-        return None
-    whole = [xt.reshape(v, shape=(before, n, after)) for v, n in ((x, places), (indices, count), (updates, count))]
-    made = xt.combine_columns(*whole, reduction=a.reduction, columns=columns, held=held)
-    return xt.reshape(made, shape=tuple(shape))
+    shape, size, axis = xt.shape_of(x), xt.shape_of(updates), xt.attrs_of(op).axis
+    place = wrapped(xt.convert(indices, dtype="i64"), shape[axis])
+    keys: Value | None = None
+    stride: Dim = 1
+    for d in reversed(range(len(shape))):
+        at = place if d == axis else xt.iota(shape=size, axis=d, dtype="i64")
+        part = xt.mul(at, dim_scalar(stride, "i64"))
+        keys, stride = part if keys is None else xt.add(keys, part), stride * shape[d]
+    return _combined(op, xt.reshape(keys, shape=(product(size),)), product(shape), 1)
 
 
 def _nd(op: Operation) -> Value | None:
@@ -194,7 +208,7 @@ def _nd(op: Operation) -> Value | None:
     if not depth or not _some(shape, vectors):
         return None
     if a.reduction != "none":
-        if not isinstance(count, int) or count <= WALKED:
+        if isinstance(count, int) and count <= WALKED:
             return None
         keys = xt.reshape(_flat(indices, lead), shape=(count,))
         if a.reduction == "add" and isinstance(places, int) and places <= ADDED \

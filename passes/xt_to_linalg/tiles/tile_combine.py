@@ -24,6 +24,7 @@ from xcc.passes.shared.regions import for_loop
 from xcc.passes.xt_to_linalg.build.registry import converts_to_tiles
 from xcc.passes.xt_to_linalg.build.types import constant, is_unsigned, stored, to_i32
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
+from xcc.symbolic import ceildiv
 
 KINDS = {"add": "sum", "mul": "prod", "none": "last"}
 THREADS = 256
@@ -42,9 +43,7 @@ class _Columns:
         before, places, after = self.x.dims
         assert isinstance(before, int) and isinstance(places, int) and isinstance(after, int)
         self.along = 2 if after > 1 else 0          # the dim of columns
-        count = self.updates.dims[1]
-        assert isinstance(count, int)
-        self.places, self.count = places, count
+        self.places, self.count = places, self.updates.dims[1]
         self.element = stored(self.x.dtype)
         self.stride = self.held + max(1, APART * 8 // self.element.width)
         self.memory: Any = None
@@ -86,8 +85,8 @@ class _Columns:
         return arith_d.addi(self.at[1], inside)
 
     def _combine(self) -> None:
-        k, rows = self.k, min(STEP, pow2_above(self.count))
-        last = k.dim((self.count - 1) // rows * rows)
+        k, rows = self.k, min(STEP, pow2_above(self.count)) if isinstance(self.count, int) else STEP
+        last = k.dim((ceildiv(self.count, rows) - 1) * rows)
 
         def load(first: Value) -> list[Value]:
             return [self._read(b, first, rows) for b in (self.indices, self.updates)]

@@ -71,8 +71,11 @@ func.func @last_dim(%x: tensor<20x30x100xf16>, %i: tensor<20x30x50xi32>, %u: ten
   return %y : tensor<20x30x100xf16>
 }
 
+// Those that are too long, or of unknown size, are sorted by their place.
 // CHECK-LABEL: func.func @long_columns
-// CHECK: "xt.scatter_elements"
+// CHECK-NOT: scatter_elements
+// CHECK: "xt.sort"
+// CHECK: "xt.combine_segments"
 func.func @long_columns(%x: tensor<8000000x64xf32>, %i: tensor<100000x64xi64>, %u: tensor<100000x64xf32>) -> tensor<8000000x64xf32> {
   %y = "xt.scatter_elements"(%x, %i, %u) {axis = 0 : i64, reduction = "add"} : (tensor<8000000x64xf32>, tensor<100000x64xi64>, tensor<100000x64xf32>) -> tensor<8000000x64xf32>
   return %y : tensor<8000000x64xf32>
@@ -111,4 +114,30 @@ func.func @one_number(%i: tensor<512x1xi64>, %u: tensor<512x256xf32>) -> tensor<
   %b = "xt.broadcast"(%z) {shape = [777, 256]} : (tensor<f32>) -> tensor<777x256xf32>
   %s = "xt.scatter_nd"(%b, %i, %u) {reduction = "mul"} : (tensor<777x256xf32>, tensor<512x1xi64>, tensor<512x256xf32>) -> tensor<777x256xf32>
   return %s : tensor<777x256xf32>
+}
+
+// A long column is cut into parts, and padded by what changes nothing: a workgroup for each of them.
+// CHECK-LABEL: func.func @histogram
+// CHECK: %[[U:.*]] = "xt.pad"(%{{.*}}) {{.*}}value = 0.0
+// CHECK: "xt.combine_columns"({{.*}}) {columns = 8 : i64, held = 64 : i64, reduction = "add"} : (tensor<[[P:[0-9]+]]x64x1xi32>, tensor<[[P]]x{{[0-9]+}}x1xi64>
+// CHECK: "xt.reduce"(%{{.*}}) {axes = [1], {{.*}}kind = "sum"
+// CHECK: "xt.add"(%arg0,
+func.func @histogram(%x: tensor<64xi32>, %i: tensor<1000003xi64>, %u: tensor<1000003xi32>) -> tensor<64xi32> {
+  %y = "xt.scatter_elements"(%x, %i, %u) {axis = 0 : i64, reduction = "add"} : (tensor<64xi32>, tensor<1000003xi64>, tensor<1000003xi32>) -> tensor<64xi32>
+  return %y : tensor<64xi32>
+}
+
+// How many updates there are is the run's to know: those of few places are combined by columns, the rest is sorted.
+// CHECK-LABEL: func.func @counted_by_the_run
+// CHECK: "xt.combine_columns"
+// CHECK-NOT: scatter_elements
+// CHECK: "xt.combine_segments"
+// CHECK-NOT: scatter_nd
+// CHECK: "xt.combine_segments"
+func.func @counted_by_the_run(%x: tensor<100xf32>, %i: tensor<?xi64, ["n"]>, %u: tensor<?xf32, ["n"]>, %b: tensor<?x100xf32, ["b", 100]>, %j: tensor<?x100xi64, ["b", 100]>, %v: tensor<?x100xf32, ["b", 100]>, %w: tensor<100x9xf32>, %n: tensor<?x9xf32, ["n", 9]>) -> (tensor<100xf32>, tensor<?x100xf32, ["b", 100]>, tensor<100x9xf32>) {
+  %y = "xt.scatter_elements"(%x, %i, %u) {axis = 0 : i64, reduction = "add"} : (tensor<100xf32>, tensor<?xi64, ["n"]>, tensor<?xf32, ["n"]>) -> tensor<100xf32>
+  %z = "xt.scatter_elements"(%b, %j, %v) {axis = 1 : i64, reduction = "add"} : (tensor<?x100xf32, ["b", 100]>, tensor<?x100xi64, ["b", 100]>, tensor<?x100xf32, ["b", 100]>) -> tensor<?x100xf32, ["b", 100]>
+  %k = "xt.reshape"(%i) {shape = ["n", 1]} : (tensor<?xi64, ["n"]>) -> tensor<?x1xi64, ["n", 1]>
+  %q = "xt.scatter_nd"(%w, %k, %n) {reduction = "add"} : (tensor<100x9xf32>, tensor<?x1xi64, ["n", 1]>, tensor<?x9xf32, ["n", 9]>) -> tensor<100x9xf32>
+  return %y, %z, %q : tensor<100xf32>, tensor<?x100xf32, ["b", 100]>, tensor<100x9xf32>
 }
