@@ -20,9 +20,9 @@ START_SECONDS = 1e-6    # of a workgroup: addresses, first loads
 LINE = 128      # bytes of a row of shared memory that columns fill which lie side by side
 RUN = 32        # columns of a result whose order such an instruction may change
 AGAIN_SECONDS = 4e-6    # of a second launch, which adds up what workgroups have of a tile, and of its waits
-AGAIN_RATE = 0.7        # of the memory's bandwidth, with which these sums are written and read
+AGAIN_RATE = 0.7        # of the memory's bandwidth, with which these sums are written and read; FMAs hide the writing
 SUM_BYTES = 4   # of a sum
-SURE = 1.2      # times less that parts of a sum must take by estimate
+SURE, SURE_FMA = 1.2, 1.1       # times less that parts of a sum must take by estimate
 LONG = 1024     # terms of a sum
 BESIDE = 4      # workgroups of a core that add up tiles by FMAs, and hide each other's latencies
 FEW = 32        # rows or columns: with fewer, memory is what a product waits for, unless it leaves so many cores
@@ -35,7 +35,7 @@ class MatrixTile:
     """m, n, k: a workgroup's tile; `stages` of its operands are in shared memory; the rest as in Schedule.
 
     n may be no power of two where instructions of warpgroups compute so many columns: lanes of a vector are off.
-    workers: how many workgroups add up a tile (stream-K). seconds: all tiles' estimated time.
+    workers: how many workgroups add up the tiles (stream-K), 0: one each. seconds: all tiles' estimated time.
     """
 
     m: int
@@ -45,7 +45,7 @@ class MatrixTile:
     stages: int
     group: int = 8
     warpgroup: bool = False
-    workers: int = 1
+    workers: int = 0
     seconds: float = field(default=0.0, compare=False)
 
     def shared_bytes(self, size: int) -> int:
@@ -73,24 +73,45 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     """
     target = importlib.import_module(chip.tiles)
 
-    def tile(terms: int, parts: int) -> MatrixTile:
+    def tile(terms: int, parts: int, workers: int = 0) -> MatrixTile:
         found: MatrixTile = target.matrix_tile(m, n, terms, parts, size, simt, chip, exchanged, operands, warpgroup,
-                                               unit)
+                                               unit, workers)
         return found
 
     best = tile(k, batch)
-    idle = 1 - -(-m // best.m) * -(-n // best.n) / chip.cores
+    idle = 1 - _tiles(best, m, n) / chip.cores
     if not streams or k < LONG or min(m, n) < FEW and not simt and idle < IDLE:
         return best
-    limit, most = best.seconds / SURE, chip.cores * (BESIDE if simt else 1)
-    for workers in sorted({most // tiles for tiles in range(1, most // 2 + 1)}):
+    most = chip.cores * (BESIDE if simt else 1)
+    found = []
+    for workers in sorted({most // tiles for tiles in range(1, most // 2 + 1)}):    # as many for each tile
         t = tile(-(-k // workers), workers)
-        tiles = -(-m // t.m) * -(-n // t.n)
-        summed = tiles * t.m * t.n * workers * 2 * SUM_BYTES
-        seconds = t.seconds + AGAIN_SECONDS + summed / (AGAIN_RATE * chip.bandwidth)
-        if tiles * workers <= most and workers * t.k <= k and seconds < limit:
-            best, limit = replace(t, workers=workers, seconds=seconds), seconds
-    return best
+        if (total := _tiles(t, m, n) * workers) <= most and workers * t.k <= k:
+            found.append(replace(t, workers=total))
+    for workers in range(chip.cores, most + 1, chip.cores) if simt else ():         # steps of two tiles for some
+        t = tile(k, batch, workers)
+        if _tiles(t, m, n) < workers:
+            found.append(replace(t, workers=workers))
+    timed = [replace(t, seconds=t.seconds + _again(t, m, n, simt, chip)) for t in found]
+    fastest = min(timed, key=lambda t: t.seconds, default=best)
+    return fastest if fastest.seconds < best.seconds / (SURE_FMA if simt else SURE) else best
+
+
+def shares(t: MatrixTile, m: int, n: int, k: int, batch: int, workers: int) -> tuple[int, int]:
+    """How many workgroups there are, and steps that each one takes at most."""
+    tiles, steps = _tiles(t, m, n) * batch, -(-k // t.k)
+    return (workers, -(-tiles * steps // workers)) if workers else (tiles, steps)
+
+
+def _tiles(t: MatrixTile, m: int, n: int) -> int:
+    return -(-m // t.m) * -(-n // t.n)
+
+
+def _again(t: MatrixTile, m: int, n: int, simt: bool, chip: Chip) -> float:
+    """Seconds in which the sums that `t.workers` have of tiles are written, read and added up."""
+    tiles = _tiles(t, m, n)
+    parts = t.workers if t.workers % tiles == 0 else t.workers + tiles
+    return AGAIN_SECONDS + parts * t.m * t.n * (1 if simt else 2) * SUM_BYTES / (AGAIN_RATE * chip.bandwidth)
 
 
 def may_stream(kernel: Kernel, op: Op, joined: tuple[int, ...] = ()) -> bool:

@@ -69,7 +69,7 @@ def flattened(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | N
     return Schedule(tuple(block), tuple(block), tuple(range(len(groups))), tuple(reduce), "mask", "gather",
                     parallel=True, flatten=tuple(len(g) for g in groups), joined=tuple(joins), gpu=GpuPart(
                         threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
-                        streamed=(tiles, tiles * tile.workers) if tile.workers > 1 else ()))
+                        streamed=(tiles, tile.workers) if tile.workers else ()))
 
 
 def _neighbours(dims: list[int]) -> bool:

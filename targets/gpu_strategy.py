@@ -107,7 +107,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule 
     tiles = math.prod(-(-estimate(size) // lanes) for size, lanes in zip(dims, block, strict=True))
     return Schedule(block, tuple(vector), order, reduce, "mask", "gather", parallel=True, gpu=GpuPart(
         threads=tile.threads, stages=tile.stages, group=tile.group, warpgroup=tile.warpgroup,
-        streamed=(tiles, tiles * tile.workers) if tile.workers > 1 else (),
+        streamed=(tiles, tile.workers) if tile.workers else (),
         persistent=chip.cores if tile.warpgroup and tiles > chip.cores and not _sends(kernel) else 0))
 
 

@@ -11,7 +11,7 @@ import math
 from dataclasses import replace
 
 from xcc.targets.base import Chip
-from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, with_room
+from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, shares, with_room
 from xcc.targets.gpu_operands import Loaded
 
 REGISTERS = 256     # that an instruction can name: past them CDNA moves accumulators to its other 256 and back
@@ -53,7 +53,7 @@ def candidates(size: int, simt: bool, chip: Chip, operands: tuple[Loaded, Loaded
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
                 operands: tuple[Loaded, Loaded] | None = None, _warpgroup: bool = False,
-                _unit: int = 0) -> MatrixTile:
+                _unit: int = 0, workers: int = 0) -> MatrixTile:
     """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
     left, right = operands or (Loaded.of(size),) * 2
     rates = dict(chip.flops)
@@ -62,8 +62,7 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     rate = RATE * rates.get("f32" if simt or size > 2 else "f16" if size == 2 else "i8", 1e12) / chip.cores
 
     def seconds(t: MatrixTile) -> float:
-        tiles = -(-m // t.m) * -(-n // t.n) * batch
-        steps = -(-k // t.k)
+        tiles, steps = shares(t, m, n, k, batch, workers)
         waves = -(-tiles // chip.cores)
         resident = max(1, min(waves, 4, chip.shared_bytes // t.shared_bytes(size)))
         rows, columns = wave_tile(t, 4 if simt else 16, chip)

@@ -11,13 +11,14 @@ import math
 from dataclasses import replace
 
 from xcc.targets.base import Chip
-from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, with_room
+from xcc.targets.gpu_contraction import START_SECONDS, STEP_SECONDS, MatrixTile, shares, with_room
 from xcc.targets.gpu_operands import Loaded
 
 ACCUMULATORS = 128      # registers of a thread for the result's tile
 LATENCY = 0.8e-6        # of a copy from the L2 cache, where two steps of the stages are being computed or freed
 ELEMENTS = 16384        # results whose epilogue takes START_SECONDS
 AGAIN = 0.5             # of START_SECONDS for tiles that a workgroup computes behind others: their copies begin earlier
+FEWEST = 4              # stages; more of them than steps take 40% longer (H200, 16384x640x320: 20.8 us, 14.1 with five)
 TURNED = 1.03           # time of a warpgroup's tile that is higher than wide (H100, 4096^3: 2 to 3%)
 
 
@@ -91,9 +92,12 @@ def rounded_seconds(t: MatrixTile, k: int, chip: Chip) -> float:
 
 
 def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip: Chip, exchanged: int,
-                _operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True, unit: int = 0
-                ) -> MatrixTile:
-    """The tile with the least estimated time; see gpu_contraction.matrix_tile."""
+                _operands: tuple[Loaded, Loaded] | None = None, warpgroup: bool = True, unit: int = 0,
+                workers: int = 0) -> MatrixTile:
+    """The tile with the least estimated time; see gpu_contraction.matrix_tile.
+
+    workers: how many workgroups the steps of all tiles, of fewer, are dealt out to; 0: a tile is one workgroup's.
+    """
     rows = next((r for r in chip.streamed_rows if m <= r and not simt), 0)
     if rows:
         timed = [replace(t, seconds=streamed_seconds(t, n, k, batch, size, chip)) for t in _streaming(rows, size, chip)]
@@ -105,13 +109,12 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
 
     def seconds(t: MatrixTile) -> float:
         """`shared`: rate of the L2 cache, in the memory's; `drawing`: share of the cores that draw all of it."""
+        tiles, steps = shares(t, m, n, k, batch, workers)
         if simt:
-            return fma_seconds(t, m, n, k, batch, size, chip)
-        tiles = -(-m // t.m) * -(-n // t.n) * batch
+            return fma_seconds(t, tiles, steps, size, chip)
         resident = max(1, min(2 if t.m * t.n >= 128 * 128 else 4, chip.shared_bytes // t.shared_bytes(size),
                               512 // t.threads))
         waves = -(-tiles // cores)
-        steps = -(-k // t.k)
         faster, whole = (1.3, 16384) if t.warpgroup else (0.7 if warpgroups else 1.0, 8192)
         compute = 2.0 * t.m * t.n * k / (rate * faster / cores) / min(1.0, math.sqrt(math.sqrt(t.m * t.n / whole)))
         if size == 4 and not t.warpgroup:
@@ -127,7 +130,8 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     def cost(t: MatrixTile) -> tuple[float, int, int]:
         return seconds(t) * (TURNED if t.warpgroup and t.m > t.n else 1.0), -(-(-m // t.m) * -(-n // t.n)), -t.stages
 
-    found = [t for t in candidates(size, simt, chip, warpgroup) if t.n & t.n - 1 == 0 or unit and t.n % unit == 0]
+    found = [t for t in candidates(size, simt, chip, warpgroup) if (t.n & t.n - 1 == 0 or unit and t.n % unit == 0)
+             and not (t.warpgroup and t.stages > max(FEWEST, -(-k // t.k)))]
     fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile
     best = min(fitting or found[-1:], key=cost)
@@ -167,15 +171,14 @@ WIDENING = 4            # instructions for an operand's element
 UNHIDDEN = 0.1          # share of the time of reads from the L2 cache that delays FMAs
 
 
-def fma_seconds(t: MatrixTile, m: int, n: int, k: int, batch: int, size: int, chip: Chip) -> float:
-    """Of all tiles by FMAs: those of a core share its lanes and its shared memory, from which a thread reads four of k
-    at a time for its rows and columns; a workgroup that is alone on its core waits for each of its reads.
+def fma_seconds(t: MatrixTile, tiles: int, steps: int, size: int, chip: Chip) -> float:
+    """Of `tiles` workgroups that add up `steps` by FMAs. Those of a core share its lanes and its shared memory, from
+    which a thread reads four of k at a time for its rows and columns; one that is alone there waits for each read.
 
     The constants follow 134 times of tiles and sums cut into parts on an H100, from which this differs by 13%
     (root mean square); the tile that it chooses takes 4% more than the fastest.
     """
     cores = chip.cores
-    tiles = -(-m // t.m) * -(-n // t.n) * batch
     held, warps = max(16, t.m * t.n // t.threads), t.threads / chip.warp
     sides = 2 * 4 * math.sqrt(held / 16)         # rows and columns of a thread, which has whole 4x4 blocks
     widened = 0.0 if size >= 4 else WIDENING * sides        # a thread widens what it reads
@@ -186,6 +189,6 @@ def fma_seconds(t: MatrixTile, m: int, n: int, k: int, batch: int, size: int, ch
     resident = max(1, min(8, chip.shared_bytes // t.shared_bytes(size),
                           int(65536 / (t.threads * (REGISTERS[0] + REGISTERS[1] * held)))))
     waves = -(-tiles // cores)
-    cycles = -(-k // t.k) * max(waves * together, -(-waves // resident) * alone) + FIRST_CYCLES
-    moved = tiles * (t.m + t.n) * k * size / (chip.bandwidth * (2.75 if chip.warpgroup_products else 2))
+    cycles = steps * max(waves * together, -(-waves // resident) * alone) + FIRST_CYCLES
+    moved = tiles * (t.m + t.n) * steps * t.k * size / (chip.bandwidth * (2.75 if chip.warpgroup_products else 2))
     return max(cycles * 256 * cores / dict(chip.flops).get("f32", 1e12), moved) + UNHIDDEN * moved
