@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xcc.options import CompileOptions
-from xcc.passes.base import Pass, get_pass
+from xcc.passes.base import Pass
 from xcc.passes.pipeline import Pipeline, Stage
 from xcc.targets.base import get_target
 
@@ -53,11 +53,12 @@ def tile_pipeline(options: CompileOptions) -> Pipeline:
 
 def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
-    names = ("multiplied-types", "filter-gradients", "wide-pixels", "split-concatenations", "merge-products",
+    names = ("transposed-convolution{weighed=true}", "multiplied-types", "filter-gradients", "wide-pixels",
+             "split-concatenations", "merge-products",
              "aligned-rows", "split-contractions", "one-pass-moments", "cut-reductions", "split-reductions",
              "select-places", "unique-runs",
              "box-pairs", "scatter-places", "split-scans", "merge-sorts", "rank-sorts", "operands-along-k")
-    return tuple(get_pass(name)() for name in names)
+    return Pipeline.parse(f"xt: {', '.join(names)}").stages[0].passes
 
 
 def whole_pipeline(back: str, front: tuple[Stage, ...] | None = None) -> Pipeline:

@@ -182,13 +182,19 @@ def _column_lanes(place: Domain, op: Op, tile: int, neighbours: int) -> tuple[in
     walked = [p for p in loops if op.loops[p] != 1]
     bare = [p for p in map(_by_ones, access) if p in walked]
     inner = bare_loop(access[-1]) if access else None
-    if not bare or inner is None or inner in loops or not reduced_to_main(place, [op]):
+    if not bare or inner is None or inner in loops or not reduced_to_main(place, [op]) or not _reads_once(op, access):
         return row_lanes(op)
     size = volume(op.loops[p] for p in loops)
     if size <= UNROLL or len(bare) != len(walked):
         return row_lanes(op)
     rows = tile // min(neighbours, pow2_above(estimate(op.loops[inner])))
     return tuple(min(rows, pow2_above(size)) if p == bare[-1] else 1 for p in loops)
+
+
+def _reads_once(op: Op, access: Access) -> bool:
+    """Whether an element read by `access` goes to one result: the taps of a window's filter go to all of them."""
+    walked = set(map(_by_ones, access))
+    return all(size == 1 or p in walked for p, size in enumerate(op.loops))
 
 
 def _joined(op: Op, lanes: tuple[int, ...]) -> tuple[int, ...]:

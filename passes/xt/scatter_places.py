@@ -170,11 +170,13 @@ def _estimated(shape: Sequence[Dim]) -> int:
 
 
 def _walk_seconds(op: Operation, chip: Chip) -> float:
-    """Of threads that each look at all updates that there are for a column."""
+    """Of threads that each look at all updates that there are for a column: never few where only a run knows."""
     axis, shape = xt.attrs_of(op).axis, xt.shape_of(op.operands[0])
+    count = xt.shape_of(op.operands[2])[axis]
+    if not isinstance(count, int):
+        return math.inf
     columns = _estimated([n for d, n in enumerate(shape) if d != axis])
     walkers = max(1, math.isqrt((1 << 22) // columns)) * columns
-    count = _estimated([xt.shape_of(op.operands[2])[axis]])
     return LAUNCH + count * WALKED_SECONDS * max(1.0, walkers / (chip.cores * 512))
 
 

@@ -16,7 +16,11 @@ from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import rewrite
 from xcc.symbolic import Dim, floordiv, product
+from xcc.targets.base import Chip
 
+RATE = 0.5      # of a GPU's peak, at which its matrix instructions multiply
+LAUNCH = 3e-6
+UNKNOWN = 32    # a size that only a run knows
 SPARED = 16     # of the multiplications with one input a group: outputs that share an input are no lanes of a vector
 
 
@@ -31,8 +35,12 @@ class TransposedConvolution(Pass):
             k <= s; y's s x s parts moved between the spatial dims by a transpose, and the result cut from that
     """
 
+    weighed: bool = False       # against the time in which the results are moved, as on GPUs
+
     def run(self, module: Module, ctx: PassContext) -> None:
-        rewrite(module, {"convolution": lambda op: _by_phases(op) if _spreads(op) else None})
+        chip = ctx.chip if self.weighed else None
+        rewrite(module, {"convolution": lambda op: _by_phases(op) if _spreads(op) and (
+            chip is None or _is_faster(op, chip)) else None})
 
 
 def _spreads(op: Operation) -> bool:
@@ -46,6 +54,27 @@ def _spreads(op: Operation) -> bool:
         return False
     spared = math.prod(min(s, k) for s, k in zip(a.lhs_dilation, w, strict=False))
     return a.groups == 1 or w[-2] != 1 or spared >= SPARED
+
+
+def _is_faster(op: Operation, chip: Chip) -> bool:
+    """Whether multiplications by zeros take longer than moving the results of all phases."""
+    axes, kind, w = _axes(op), xt.TensorType.of(op.results[0]), xt.shape_of(op.operands[1])
+    batch, *places, outputs = (d if isinstance(d, int) else UNKNOWN for d in kind.shape)
+    kernel = [d for d in w if isinstance(d, int)]
+    phased = [(n + v.cut + v.taps) // v.step * v.phases for n, v in zip(places, axes, strict=True)]
+    terms, results = kernel[-2], batch * outputs
+    before = results * math.prod(places) * math.prod(kernel[:-2]) * terms
+    after = results * math.prod(phased) * math.prod(v.taps for v in axes) * terms
+    rates = dict(chip.flops)
+    rate = RATE * rates.get("f16" if xt.width(kind.dtype) < 32 else "f32", 1e12)
+    moved = 2 * results * math.prod(phased) * xt.width(kind.dtype) / 8 / chip.bandwidth
+    return 2 * (before - after) / rate > moved + LAUNCH
+
+
+def _axes(op: Operation) -> list[_Axis]:
+    a = xt.attrs_of(op)
+    kernel = [d for d in xt.shape_of(op.operands[1])[:-2] if isinstance(d, int)]
+    return [_Axis.of(*sizes) for sizes in zip(a.lhs_dilation, kernel, a.low, a.high, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -80,8 +109,7 @@ class _Axis:
 def _by_phases(op: Operation) -> Value:
     a = xt.attrs_of(op)
     x, w = op.operands
-    *kernel, inputs, outputs = (d for d in xt.shape_of(w) if isinstance(d, int))
-    axes = [_Axis.of(*sizes) for sizes in zip(a.lhs_dilation, kernel, a.low, a.high, strict=True)]
+    inputs, axes = xt.shape_of(w)[-2], _axes(op)
     filters = _filters(w, axes, a.groups)
     low, high = tuple(v.low for v in axes), tuple(v.high for v in axes)
     if a.groups == 1 and all(v.taps == 1 for v in axes) and not any((*low, *high)):

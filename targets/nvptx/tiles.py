@@ -130,12 +130,11 @@ def matrix_tile(m: int, n: int, k: int, batch: int, size: int, simt: bool, chip:
     def cost(t: MatrixTile) -> tuple[float, int, int]:
         return seconds(t) * (TURNED if t.warpgroup and t.m > t.n else 1.0), -(-(-m // t.m) * -(-n // t.n)), -t.stages
 
-    found = [t for t in candidates(size, simt, chip, warpgroup) if (t.n & t.n - 1 == 0 or unit and t.n % unit == 0)
-             and not (t.warpgroup and t.stages > max(FEWEST, -(-k // t.k)))]
+    found = [t for t in candidates(size, simt, chip, warpgroup) if t.n & t.n - 1 == 0 or unit and t.n % unit == 0]
     fitting = [t for t in found if t.m * t.n * exchanged <= chip.shared_bytes
                and not (t.warpgroup and (2 * m <= t.m or 2 * n <= t.n))]    # its instructions need the whole tile
     best = min(fitting or found[-1:], key=cost)
-    return replace(best, seconds=seconds(best))
+    return replace(best, stages=min(best.stages, max(FEWEST, -(-k // best.k))), seconds=seconds(best))
 
 
 IN_FLIGHT = 1.13e-6     # seconds of the memory's bandwidth that are under way where it is used to the full

@@ -164,6 +164,14 @@ func.func private @depthwise(%x: tensor<32x56x56x64xf16>, %w: tensor<3x3x1x64xf1
   return %0 : tensor<32x56x56x64xf16>
 }
 
+// With windows of 5x5, two apart, too: the filter's taps, which lie in its columns, are no sums of columns.
+// CHECK-LABEL: func.func private @depthwise_strided(
+// CHECK-SAME: gpu = {beside = 8 : i64, threads = 32 : i64}{{.*}}reduce = [array<i64: 1, 0>]
+func.func private @depthwise_strided(%x: tensor<32x56x56x96xf16>, %w: tensor<5x5x1x96xf16>) -> tensor<32x28x28x96xf16> attributes {xt.kernel, xt.symbols = []} {
+  %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 96 : i64, outputs = 0 : i64, high = [2, 2], layout = "NHWC", low = [2, 2], strides = [2, 2]} : (tensor<32x56x56x96xf16>, tensor<5x5x1x96xf16>) -> tensor<32x28x28x96xf16>
+  return %0 : tensor<32x28x28x96xf16>
+}
+
 // The gradient of its filter: all of a window's columns are one thread's, lines of images are dealt out to parts, a line is
 // written out.
 // CHECK-LABEL: func.func private @filter_gradient(

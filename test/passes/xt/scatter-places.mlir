@@ -134,9 +134,9 @@ func.func @histogram(%x: tensor<64xi32>, %i: tensor<1000003xi64>, %u: tensor<100
 // CHECK: "xt.combine_segments"
 // CHECK-NOT: scatter_nd
 // CHECK: "xt.combine_segments"
-func.func @counted_by_the_run(%x: tensor<100xf32>, %i: tensor<?xi64, ["n"]>, %u: tensor<?xf32, ["n"]>, %b: tensor<?x100xf32, ["b", 100]>, %j: tensor<?x100xi64, ["b", 100]>, %v: tensor<?x100xf32, ["b", 100]>, %w: tensor<100x9xf32>, %n: tensor<?x9xf32, ["n", 9]>) -> (tensor<100xf32>, tensor<?x100xf32, ["b", 100]>, tensor<100x9xf32>) {
+func.func @counted_by_the_run(%x: tensor<100xf32>, %i: tensor<?xi64, ["n"]>, %u: tensor<?xf32, ["n"]>, %b: tensor<?x100xf32, ["b", 100]>, %j: tensor<?x?xi64, ["b", "m"]>, %v: tensor<?x?xf32, ["b", "m"]>, %w: tensor<100x9xf32>, %n: tensor<?x9xf32, ["n", 9]>) -> (tensor<100xf32>, tensor<?x100xf32, ["b", 100]>, tensor<100x9xf32>) {
   %y = "xt.scatter_elements"(%x, %i, %u) {axis = 0 : i64, reduction = "add"} : (tensor<100xf32>, tensor<?xi64, ["n"]>, tensor<?xf32, ["n"]>) -> tensor<100xf32>
-  %z = "xt.scatter_elements"(%b, %j, %v) {axis = 1 : i64, reduction = "add"} : (tensor<?x100xf32, ["b", 100]>, tensor<?x100xi64, ["b", 100]>, tensor<?x100xf32, ["b", 100]>) -> tensor<?x100xf32, ["b", 100]>
+  %z = "xt.scatter_elements"(%b, %j, %v) {axis = 1 : i64, reduction = "add"} : (tensor<?x100xf32, ["b", 100]>, tensor<?x?xi64, ["b", "m"]>, tensor<?x?xf32, ["b", "m"]>) -> tensor<?x100xf32, ["b", 100]>
   %k = "xt.reshape"(%i) {shape = ["n", 1]} : (tensor<?xi64, ["n"]>) -> tensor<?x1xi64, ["n", 1]>
   %q = "xt.scatter_nd"(%w, %k, %n) {reduction = "add"} : (tensor<100x9xf32>, tensor<?x1xi64, ["n", 1]>, tensor<?x9xf32, ["n", 9]>) -> tensor<100x9xf32>
   return %y, %z, %q : tensor<100xf32>, tensor<?x100xf32, ["b", 100]>, tensor<100x9xf32>

@@ -1,4 +1,5 @@
 // RUN: %xcc_opt %s --pass-pipeline="transposed-convolution" --verify-each | filecheck %s
+// RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline="transposed-convolution{weighed=true}" | filecheck %s --check-prefix=GPU
 
 // Windows of 2x2 with stride 2 do not overlap: a product, whose parts go between the rows and columns.
 // CHECK-LABEL: func.func @disjoint(
@@ -41,4 +42,18 @@ func.func @apart(%x: tensor<1x4x6xf32>, %w: tensor<1x6x3xf32>) -> tensor<1x10x3x
 func.func @depthwise(%x: tensor<1x4x6xf32>, %w: tensor<3x1x6xf32>) -> tensor<1x9x6xf32> {
   %0 = "xt.convolution"(%x, %w) {strides = [1], low = [2], high = [2], lhs_dilation = [2], rhs_dilation = [1], groups = 6 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x4x6xf32>, tensor<3x1x6xf32>) -> tensor<1x9x6xf32>
   return %0 : tensor<1x9x6xf32>
+}
+
+// On GPUs multiplications by zeros are weighed against a pass over the results.
+// GPU-LABEL: func.func @large(
+// GPU: "xt.convolution"(%{{.*}}) {{.*}}lhs_dilation = [1, 1]{{.*}} -> tensor<16x17x17x1024xf16>
+// GPU-LABEL: func.func @small(
+// GPU: "xt.convolution"(%arg0, %arg1) {{.*}}lhs_dilation = [2, 2]
+func.func @large(%x: tensor<16x16x16x512xf16>, %w: tensor<4x4x512x256xf16>) -> tensor<16x32x32x256xf16> {
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [2, 2], high = [2, 2], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f16} : (tensor<16x16x16x512xf16>, tensor<4x4x512x256xf16>) -> tensor<16x32x32x256xf16>
+  return %0 : tensor<16x32x32x256xf16>
+}
+func.func @small(%x: tensor<1x16x16x64xf16>, %w: tensor<4x4x64x32xf16>) -> tensor<1x32x32x32xf16> {
+  %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [2, 2], high = [2, 2], lhs_dilation = [2, 2], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f16} : (tensor<1x16x16x64xf16>, tensor<4x4x64x32xf16>) -> tensor<1x32x32x32xf16>
+  return %0 : tensor<1x32x32x32xf16>
 }
