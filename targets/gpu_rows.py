@@ -6,8 +6,7 @@ a block a row; longer rows are walked in a loop. Columns are reduced by the thre
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import prod
+from collections.abc import Iterator
 
 from xcc import symbolic
 from xcc.passes.linalg.evaluate.row_parts import levels_of
@@ -18,12 +17,11 @@ from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
 from xcc.targets.base import Chip
+from xcc.targets.gpu_pointwise import pointwise_tile, reads_little, threads_for
 from xcc.targets.gpu_windows import window_tile
 
 ROW_IN_REGISTERS = 16384    # elements of a row that one block keeps
 WARP_ROW = 1024             # elements of a row that one warp keeps
-POINTWISE_TILE = 1024
-FEW_POINTWISE = 128         # elements of a tile, at least, where larger ones would leave cores without work
 COLUMN_BYTES = (128, 64, 32)    # of neighbours in a step of a column reduction: the most that leave work for nearly all
                                 # cores, at least a sector
 COLUMN_ELEMENTS = 32        # of a thread in it: several loads of 16 bytes are under way
@@ -32,8 +30,6 @@ COLUMN_BUSY = 768
 LOOP_LANES = 1024
 LONG, LONG_ONLINE, LONG_ONCE = (8192, 1024), (8192, 512), (4096, 256)  # elements and threads of a step of a longer row;
                             # where it is walked again so few rows are under way that L2 keeps them
-TRANSPOSE_BYTES = 128       # of a row of a transposed tile, on both sides; twice that of what is read
-TRANSPOSE_TILES = 8         # where a core has as many tiles: 8192x4096 f16 on an H100 50.7 -> 49.5 us
 UNROLL = 16                 # steps of a window or of few parts that are written out, so that their loads overlap
 
 
@@ -58,12 +54,12 @@ def row_schedule(kernel: Kernel, place: Domain, chip: Chip) -> Schedule:
             reduce = tuple(columns)
             joined = tuple(_joined(o, lanes) for o, lanes in zip(reductions, columns, strict=True))
             block = vector = [*(1 for _ in dims[1:]), min(neighbours, pow2_above(estimate(dims[-1])))]
-            threads = _threads(vector[-1] * max(n for lanes in columns for n in lanes), chip, threads)
+            threads = threads_for(vector[-1] * max(n for lanes in columns for n in lanes), chip, threads)
         elif (window := window_tile(place, reductions, chip)) is not None:
             block = vector = list(window.tile)
             threads, beside = window.threads, window.beside
         else:
-            block, vector, threads = _pointwise(place, bool(reductions), chip)
+            block, vector, threads = pointwise_tile(place, bool(reductions), reads_little(kernel, place), chip)
     return Schedule(tuple(block), tuple(vector), tuple(range(len(dims))), reduce, "mask", "gather", parallel=True,
                     joined=joined, online=online, gpu=GpuPart(threads=threads, beside=beside))
 
@@ -116,11 +112,6 @@ def _walked(op: Op) -> bool:
     return isinstance(size, int) and size > ROW_IN_REGISTERS
 
 
-def _threads(elements: int, chip: Chip, most: int = 256) -> int:
-    """Threads for a tile: about 8 elements each, whole warps."""
-    return max(chip.warp, min(most, chip.max_threads, pow2_above(max(1, elements // 8))))
-
-
 def _largest_access(op: Op) -> tuple[Dim, ...]:
     return max((a for _, a in op.inputs), key=len, default=())
 
@@ -165,7 +156,7 @@ def _rows(place: Domain, reductions: list[Op], row: int, long: tuple[int, int], 
         return block, vector, warps * chip.warp
     if any(map(_walked, reductions)):
         return block, vector, min(long[1], chip.max_threads)
-    return block, vector, _threads(rows * row // (2 if row > 2 * WARP_ROW else 1), chip, 512)
+    return block, vector, threads_for(rows * row // (2 if row > 2 * WARP_ROW else 1), chip, 512)
 
 
 def reduced_to_main(place: Domain, reductions: list[Op]) -> bool:
@@ -242,60 +233,3 @@ def _column_tile(place: Domain, reductions: list[Op], chip: Chip) -> tuple[int, 
     neighbours = next((b // size for b in COLUMN_BYTES if results * size // b >= wanted), COLUMN_BYTES[-1] // size)
     blocks = max(1, results // neighbours)
     return neighbours, next((n for n in COLUMN_THREADS if blocks * n >= COLUMN_BUSY * chip.cores), COLUMN_THREADS[-1])
-
-
-def _pointwise(place: Domain, windows: bool, chip: Chip) -> tuple[list[int], list[int], int]:
-    """Block, vector and threads of pointwise kernels, transposes and `windows`, of which neighbours in several dims
-    share what they read."""
-    dims = place.dims
-    last = len(dims) - 1
-    tile = [1] * len(dims)
-    across = _transposed_dim(place)
-    most = POINTWISE_TILE if windows or across is not None else _elements(dims, chip)
-    tile[last] = min(most if len(dims) == 1 else most // 4, pow2_above(estimate(dims[last])))
-    if across is not None:
-        side = TRANSPOSE_BYTES // element_bytes(place.main.element)
-        wide = side * (2 if volume(dims) >= TRANSPOSE_TILES * chip.cores * 2 * side * side else 1)
-        for d, length in ((last, side), (across, wide)):
-            tile[d] = min(length, pow2_above(estimate(dims[d])))
-        for d in (across, last):        # the other side is short
-            tile[d] = max(tile[d], min(POINTWISE_TILE // (tile[last] * tile[across] // tile[d]),
-                                       pow2_above(estimate(dims[d]))))
-    elif len(dims) > 1 and not windows:
-        tile[last] = _along(estimate(dims[last]), tile[last], most)
-    room = max(1, most // prod(tile))
-    for d in (d for d in range(last - 1, -1, -1) if tile[d] == 1):
-        tile[d] = min(room, pow2_above(estimate(dims[d])))
-        room //= tile[d]
-    return tile, tile, _threads(prod(tile) * POINTWISE_TILE // most, chip)
-
-
-def _elements(dims: Sequence[Dim], chip: Chip) -> int:
-    """Elements of a pointwise tile. Where few are known to be there, a block for each core, with as many threads: what
-    a thread does one behind the other is the time that they take."""
-    most, known = POINTWISE_TILE, all(isinstance(d, int) for d in dims)
-    while known and most > FEW_POINTWISE and volume(dims) < most * chip.cores:
-        most //= 2
-    return most
-
-
-def _along(size: int, least: int, most: int) -> int:
-    """Elements of a pointwise tile along a row of `size`: all of the tile's, or as few as `least` where a row would be
-    padded more.
-
-    What a block reads then lies together: in four rows of 256 each, 8192x4096 f16 values take 1% longer on an H100.
-    """
-    wider = [n for n in (2 * least, 4 * least) if n <= most and -size % n <= -size % least]
-    return max(wider, default=least)
-
-
-def _transposed_dim(place: Domain) -> int | None:
-    """A domain dim, not the last, that is contiguous in a large argument."""
-    last = len(place.dims) - 1
-    for t, access in place.reads:
-        if len(access) < 2 or len(t.dims) < len(place.dims):
-            continue
-        inner = bare_loop(access[-1])
-        if inner is not None and inner != last and any(bare_loop(e) == last for e in access):
-            return inner
-    return None

@@ -179,7 +179,7 @@ func.func @main(%arg0: tensor<8192x4096xf16> {xt.name = "x0"}) -> (tensor<4096x8
 // CDNA3: func.func private @gather_0{{.*}}block = array<i64: 1, 1024>,{{.*}}threads = 128 : i64
 // CDNA4: func.func private @gather_0{{.*}}block = array<i64: 1, 1024>,{{.*}}threads = 128 : i64
 // RDNA3: func.func private @gather_0{{.*}}block = array<i64: 1, 1024>,{{.*}}threads = 128 : i64
-// RDNA4: func.func private @gather_0{{.*}}block = array<i64: 1, 1024>,{{.*}}threads = 128 : i64
+// RDNA4: func.func private @gather_0{{.*}}block = array<i64: 1, 2048>,{{.*}}threads = 128 : i64
 func.func @main(%arg0: tensor<32000x4096xf16> {xt.name = "x0"}, %arg1: tensor<512xi64> {xt.name = "x1"}) -> (tensor<512x4096xf16> {xt.name = "y0"}) {
   %0 = "xt.gather"(%arg0, %arg1) {axis = 0 : i64, batch_dims = 0 : i64} : (tensor<32000x4096xf16>, tensor<512xi64>) -> tensor<512x4096xf16>
   return %0 : tensor<512x4096xf16>

@@ -2,9 +2,9 @@
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_80 --pass-pipeline="xt-to-linalg, mlir(canonicalize, cse), configure{tuned=false}" | filecheck %s --check-prefixes=CHECK,SM80
 // RUN: %xcc_opt %s --target=nvptx --chip=sm_90a --pass-pipeline="xt-to-linalg, mlir(canonicalize, cse), configure{tuned=false}" | filecheck %s --check-prefixes=CHECK,SM90
 
-// 1024 elements a block, 8 a thread, along the last dim.
+// 2048 elements a block, 16 a thread, along the last dim, where cores have more blocks than they hold at once.
 // CHECK-LABEL: func.func private @pointwise(
-// CHECK-SAME: block = array<i64: 1, 1024>{{.*}}threads = 128 : i64
+// CHECK-SAME: block = array<i64: 1, 2048>{{.*}}threads = 128 : i64
 func.func private @pointwise(%x: tensor<8192x4096xf16>, %b: tensor<4096xf16>) -> tensor<8192x4096xf16> attributes {xt.kernel, xt.symbols = []} {
   %0 = "xt.add"(%x, %b) : (tensor<8192x4096xf16>, tensor<4096xf16>) -> tensor<8192x4096xf16>
   return %0 : tensor<8192x4096xf16>
