@@ -347,7 +347,7 @@ func.func @bytes(%a: memref<?x?xi8> {tile.name = "a"}, %b: memref<?x?xi8>, %c: m
 }
 
 // A bitonic network: 16 lanes are exchanged within a vector that is loaded once for the blocks of 2 to 16 (1, 2, 3 and 4
-// steps), then vectors that lie apart, and what is nearer within vectors again.
+// steps), then vectors on both sides of a border, one of them turned, those that lie apart, and what is nearer within.
 // CHECK-LABEL: func.func @sorted(
 // CHECK: vector.store %{{.*}}, %[[ROW:[^ ]+]][
 // CHECK: scf.for
@@ -355,12 +355,21 @@ func.func @bytes(%a: memref<?x?xi8> {tile.name = "a"}, %b: memref<?x?xi8>, %c: m
 // CHECK-COUNT-10: vector.shuffle
 // CHECK-NOT: vector.shuffle
 // CHECK: vector.store %{{.*}}, %[[ROW]][
+// CHECK: scf.while
 // CHECK: scf.for
 // CHECK-COUNT-2: vector.load %[[ROW]][
-// CHECK: arith.cmpi slt, %{{.*}} : vector<16xi32>
+// CHECK: vector.shuffle
+// CHECK-NEXT: arith.minsi %{{.*}} : vector<16xi32>
+// CHECK-NEXT: arith.maxsi %{{.*}} : vector<16xi32>
+// CHECK-NEXT: vector.store %{{.*}}, %[[ROW]][
+// CHECK-NEXT: vector.shuffle
+// CHECK-NEXT: vector.store %{{.*}}, %[[ROW]][
+// CHECK: scf.while
+// CHECK-COUNT-2: vector.load %[[ROW]][
 // CHECK-NOT: vector.shuffle
-// CHECK-COUNT-2: vector.store %{{.*}}, %[[ROW]][
-// CHECK: scf.for
+// CHECK: arith.minsi
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.store %{{.*}}, %[[ROW]][
 // CHECK: vector.load %[[ROW]][
 // CHECK-COUNT-4: vector.shuffle
 // CHECK-NOT: vector.shuffle
