@@ -31,8 +31,9 @@ class KeyRow(SortNetwork):
         for word in self.words:
             kind, where = vec(LANES, stored(word.dtype)), [word.memref, *self.outer, at]
             found = op("vector.load", [kind], where) if mask is None else \
-                op("vector.maskedload", [kind], [*where, mask, arith_d.bitcast(kind, ones)])
-            loaded.append(arith_d.bitcast(vec(LANES, i64()), found))
+                op("vector.maskedload", [kind], [*where, mask, splat_constant(kind, 0)])
+            bits = arith_d.bitcast(vec(LANES, i64()), found)
+            loaded.append(bits if mask is None else arith_d.select(mask, bits, ones))
         return loaded
 
     def store(self, keys: Keys, at: Value, mask: Value | None) -> None:
