@@ -383,3 +383,24 @@ func.func @sorted(%x: memref<?x?xi32>, %y: memref<?x?xi32>) attributes {tile.gri
   "tile.store"(%s, %y, %c0, %c0) : (vector<1x512xi32>, memref<?x?xi32>, index, index) -> ()
   return
 }
+
+// Of a product whose last rows and columns are not stored no blocks of sums are made behind what is.
+// CHECK-LABEL: func.func @few(
+// CHECK: scf.for %[[J:.*]] = %c0 to %c64 step %c32
+// CHECK: scf.for %[[I:.*]] = %c0 to %c52 step %c13
+// CHECK-DAG: %[[DOWN:.*]] = arith.cmpi slt, %[[I]], %[[ROWS:.*]] :
+// CHECK-DAG: %[[ALONG:.*]] = arith.cmpi slt, %[[J]], %[[COLUMNS:.*]] :
+// CHECK: %[[IN:.*]] = arith.andi %[[DOWN]], %[[ALONG]]
+// CHECK-NEXT: scf.if %[[IN]] {
+// CHECK: math.fma
+// CHECK: arith.minsi %[[ROWS]], %c64
+func.func @few(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<64x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [64, 16]} : (memref<?x?xf32>, f32, index, index) -> vector<64x16xf32>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %r = "tile.contract"(%x, %y, %none) : (vector<64x16xf32>, vector<16x64xf32>, vector<64x64xf32>) -> vector<64x64xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<64x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
