@@ -348,6 +348,7 @@ func.func @bytes(%a: memref<?x?xi8> {tile.name = "a"}, %b: memref<?x?xi8>, %c: m
 
 // A bitonic network: 16 lanes are exchanged within a vector that is loaded once for the blocks of 2 to 16 (1, 2, 3 and 4
 // steps), then vectors on both sides of a border, one of them turned, those that lie apart, and what is nearer within.
+// DOT-LABEL: func.func @sorted(
 // CHECK-LABEL: func.func @sorted(
 // CHECK: vector.store %{{.*}}, %[[ROW:[^ ]+]][
 // CHECK: scf.for
@@ -402,5 +403,20 @@ func.func @few(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) at
   %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
   %r = "tile.contract"(%x, %y, %none) : (vector<64x16xf32>, vector<16x64xf32>, vector<64x64xf32>) -> vector<64x64xf32>
   "tile.store"(%r, %c, %c0, %c0) : (vector<64x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// Of rows of two the pieces lie along the rows, not along what is combined.
+// CHECK-LABEL: func.func @rows_of_two(
+// CHECK: vector.gather {{.*}} into vector<32xf32>
+// CHECK: vector.gather {{.*}} into vector<32xf32>
+// CHECK-NOT: vector<2x
+// CHECK: vector.store {{.*}} vector<32xf32>
+func.func @rows_of_two(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %t = "tile.load"(%x, %zero, %c0, %c0) {shape = [64, 2]} : (memref<?x?xf32>, f32, index, index) -> vector<64x2xf32>
+  %s = "tile.reduce"(%t) {axes = [1], kind = "sum"} : (vector<64x2xf32>) -> vector<64xf32>
+  "tile.store"(%s, %y, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
   return
 }
