@@ -14,7 +14,7 @@ from xcc.tile.functions import arange, bitcast, constant, full, where, zeros
 from xcc.tile.places import place
 from xcc.tile.values import Value, as_value, broadcast, complain, convert, emit, signless
 
-ROUNDS = 16     # up to as many elements of a row are found one after the other, faster than by a sort
+ROUND = 4       # steps of a sorting network that take as long as to find a row's next element
 
 
 def dot(a: Value, b: Value, acc: Value | None = None) -> Value:
@@ -146,13 +146,19 @@ def order(x: Value, descending: bool = False, keep: int = 0) -> tuple[Value, Val
     rows = _rows(x)
     key = _key(where(rows == 0, 0, rows) if is_float(x.dtype) else rows)     # -0 is 0
     key = ~key if descending else key
-    if 0 < keep <= ROUNDS:
+    if 0 < ROUND * keep <= _steps(rows.shape[1]):
         made, places = _first(key, keep)
     else:
         at = broadcast(arange(rows.shape[1]), rows.shape)
         made, places = (Value(r) for r in emit("sort", key.ir, at.ir, keep=keep))
     shape = (*x.shape[:-1], keep or x.shape[-1])
     return _unkey(~made if descending else made, x.dtype).reshape(shape), places.reshape(shape)
+
+
+def _steps(n: int) -> int:
+    """Steps of a network that sorts `n` elements, a power of two."""
+    merges = n.bit_length() - 1
+    return merges * (merges + 1) // 2
 
 
 def _first(key: Value, keep: int) -> tuple[Value, Value]:

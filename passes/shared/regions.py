@@ -25,6 +25,20 @@ def for_loop(low: Value, high: Value, step: Value) -> Iterator[Value]:
         scf_d.yield_([])
 
 
+def repeat(starts: Sequence[Value], condition: Callable[[list[Value]], Value],
+           body: Callable[[list[Value]], Sequence[Value]]) -> list[Value]:
+    """An scf.while: carries values while `condition` of them holds."""
+    kinds = [v.type for v in starts]
+    loop = scf_d.WhileOp(kinds, list(starts))
+    before, after = loop.before.blocks.append(*kinds), loop.after.blocks.append(*kinds)
+    with ir.InsertionPoint(before):
+        values = list(before.arguments)
+        scf_d.ConditionOp(condition(values), values)
+    with ir.InsertionPoint(after):
+        scf_d.yield_(list(body(list(after.arguments))))
+    return list(loop.results)
+
+
 def either(condition: Value, kind: Type, first: Callable[[], Value], second: Callable[[], Value]) -> Value:
     """An scf.if: what `first` gives where the condition holds, else what `second` gives, of type `kind`."""
     return any_of(condition, [kind], lambda: [first()], lambda: [second()])[0]

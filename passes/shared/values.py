@@ -102,12 +102,12 @@ def extract(chunk: Value, lane: int) -> Value:
     return op("vector.extract", [elem], [chunk], static_position=i64s([lane]))
 
 
-def is_less(a: Sequence[Value], b: Sequence[Value]) -> Value:
-    """Whether the number of the signed words `a` is less than that of `b`; the highest words come first."""
-    slt, eq = arith_d.CmpIPredicate.slt, arith_d.CmpIPredicate.eq
-    less = arith_d.cmpi(slt, a[-1], b[-1])
+def is_less(a: Sequence[Value], b: Sequence[Value], signed: bool = True) -> Value:
+    """Whether the number of the words `a` is less than that of `b`; the highest words come first."""
+    lt, eq = arith_d.CmpIPredicate.slt if signed else arith_d.CmpIPredicate.ult, arith_d.CmpIPredicate.eq
+    less = arith_d.cmpi(lt, a[-1], b[-1])
     for x, y in zip(a[-2::-1], b[-2::-1], strict=True):
-        less = arith_d.ori(arith_d.cmpi(slt, x, y), arith_d.andi(arith_d.cmpi(eq, x, y), less))
+        less = arith_d.ori(arith_d.cmpi(lt, x, y), arith_d.andi(arith_d.cmpi(eq, x, y), less))
     return less
 
 

@@ -11,6 +11,7 @@ from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.dots import dot_of, dot_step
 from xcc.passes.tile.nests.kept import Coords
 from xcc.passes.tile.nests.loops import carried_loops, loops
+from xcc.passes.tile.nests.needed import Needed
 from xcc.passes.tile.nests.operands import group_of, packed, unsigned_of
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.tile_registers import multiply_tiles, tile_group
@@ -41,9 +42,13 @@ def _contract(r: Retiler, source: Operation) -> None:
     width = r.width(n, kind.element_type)
     each = r.lanes if dot else width
     last = len(kind.shape) - 1
+    needed = Needed(r, source.results[0], [last - 1, last])
 
     def block(lead: Coords, row: Value | int, column: Value | int, height: int) -> None:
-        rows = [add(row, i) for i in range(height)]
+        with needed.block(row, column):
+            sums_of(lead, [add(row, i) for i in range(height)], column)
+
+    def sums_of(lead: Coords, rows: list[Value | int], column: Value | int) -> None:
         pieces = Pieces(r)
         there = [(*lead, i, add(column, c)) for i in rows for c in range(0, width, each)]
         start = [pieces.of(acc, at, last, each) for at in there]

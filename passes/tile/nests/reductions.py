@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
 PARTS = 2       # pieces of a long line at a time
+FEW_LANES = 4   # a part of a vector so small is not worth one
 _F = arith_d.CmpFPredicate
 _NAMES = {"add": "sum", "mul": "prod", "maxui": "umax", "minui": "umin", "or": "or", "and": "and", "xor": "xor"}
 
@@ -134,7 +135,7 @@ def _reduce(r: Retiler, source: Operation) -> None:
     shape = list(ir.VectorType(value.type).shape)
     reduced = list(ir.DenseI64ArrayAttr(source.attributes["reduction_dims"]))
     left = [d for d in range(len(shape)) if d not in reduced]
-    lane = r.lane(shape)
+    lane = _lane(r, shape, left)
     fold = _fold_of(source, lane in reduced)
     bare = fold.begins_with(acc)
     result = source.results[0]
@@ -160,6 +161,13 @@ def _reduce(r: Retiler, source: Operation) -> None:
     else:
         r.nest(kind.shape, body, left.index(lane))
     r.kept[result] = target
+
+
+def _lane(r: Retiler, shape: list[int], left: list[int]) -> int:
+    """The dim along which pieces lie: one that stays where the last is but a few elements that are combined."""
+    lane = r.lane(shape)
+    beside = [d for d in left if shape[d] >= r.lanes]
+    return beside[-1] if lane not in left and FEW_LANES * shape[lane] <= r.lanes and beside else lane
 
 
 def _coords(rank: int, *parts: Mapping[int, Value | int]) -> Coords:

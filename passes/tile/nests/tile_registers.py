@@ -16,6 +16,7 @@ from xcc.passes.shared.patterns import splat_of
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, whole_transfer
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import loops
+from xcc.passes.tile.nests.needed import Needed
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -47,9 +48,14 @@ def multiply_tiles(r: Retiler, source: Operation, group: int, a: Kept, b: Kept, 
         r.fill(target, acc)
     *batch, m, n = kind.shape
     height, width, depth = min(m, ROWS), b.panel, a.shape[-1] // group
+    needed = Needed(r, source.results[0], [kind.rank - 2, kind.rank - 1])
 
     def block(places: list[Value]) -> None:
         *lead, column, row = places
+        with needed.block(row, column):
+            sums_of(lead, column, row)
+
+    def sums_of(lead: list[Value], column: Value, row: Value) -> None:
         left = _view(a, (*lead, row, 0), [height, depth, group], [a.stride(len(lead)), group, 1])
         right = _view(b, (*lead, 0, column), [depth, width, group], [width * group, group, 1])
         sums = _view(target, (*lead, row, column), [height, width], [target.stride(len(lead)), 1])

@@ -32,8 +32,8 @@ _LOG = [-0.07634429633617401, 0.12761549651622772, -0.131601944565773, 0.1420176
 
 
 LOWEST, LOWEST_SCALED = -248.0, -600.0
-"""Least exponents of exp's results, in two steps and by instructions for x * 2**n. Intel's processors take 200 cycles
-for what rounds to a subnormal number or is little below those, and one for 0 from further below (masked keys)."""
+"""Exponents of exp's results that are 0, in two steps and by instructions for x * 2**n. Intel's processors take 200
+cycles for what rounds to a subnormal number or is little below those, and one for 0 from further below."""
 
 
 def _power_of_two(n: Lanes) -> Lanes:
@@ -66,13 +66,18 @@ def _exp_reduced(x: Lanes) -> tuple[Lanes, Lanes]:
     return (r * r).fma(r.poly(_EXP), r), n
 
 
+def _lowered(x: Lanes, least: float, lowest: float) -> Lanes:
+    """`lowest` where x is less than `least`."""
+    return x.compare("olt", least).select(x.const(lowest), x)
+
+
 def exp(x: Lanes, lowest: float = LOWEST) -> Lanes:
-    r, nf, n = _exp_argument(x.at_most(89.0).at_least(math.log(2.0) * lowest))
+    r, nf, n = _exp_argument(_lowered(x.at_most(89.0), -104.0, math.log(2.0) * lowest))
     return r.poly([*_EXP, 1.0, 1.0]).scaled(nf, n)
 
 
 def exp2(x: Lanes, lowest: float = LOWEST) -> Lanes:
-    x = x.at_most(129.0).at_least(lowest)
+    x = _lowered(x.at_most(129.0), -150.0, lowest)
     nf, n = _round_to_int(x, 1.0)
     r = (x - nf) * 0.6931471805599453
     return r.poly([*_EXP, 1.0, 1.0]).scaled(nf, n)

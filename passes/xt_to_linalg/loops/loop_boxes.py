@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xcc._mlir import Value, arith_d
+from xcc.passes.shared.regions import repeat
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, to_i32, to_index
@@ -78,12 +79,12 @@ def best_boxes(k: LoopKernel) -> None:
                 other = _Box(boxes, k, c[0], to_index(heap.load(place(carried[0]))[0]))
                 return [arith_d.addi(carried[0], one), arith_d.xori(box.overlaps(other, share), true())]
 
-            _, alone = k.repeat([zero, true()], lambda v: arith_d.andi(
+            _, alone = repeat([zero, true()], lambda v: arith_d.andi(
                 v[1], arith_d.cmpi(_I.ult, v[0], found)), compare)
             k.when(alone, lambda: heap.store(best, place(found)))
             return [size, arith_d.addi(found, arith_d.select(alone, one, zero))]
 
-        _, found = k.repeat([count, zero], lambda v: arith_d.andi(
+        _, found = repeat([count, zero], lambda v: arith_d.andi(
             arith_d.cmpi(_I.ugt, v[0], zero), arith_d.cmpi(_I.ult, v[1], most)), take)
 
         def turn(i: Value) -> None:

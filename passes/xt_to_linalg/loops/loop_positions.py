@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xcc._mlir import Type, Value, arith_d, memref_d
+from xcc.passes.shared.regions import repeat
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant, to_i32, to_index
@@ -61,7 +62,7 @@ def segment_starts(k: LoopKernel) -> None:
             less = arith_d.cmpi(_I.slt, keys.load([middle]), wanted)
             return [arith_d.select(less, arith_d.addi(middle, k.dim(1)), low), arith_d.select(less, high, middle)]
 
-        low, _ = k.repeat([k.dim(0), count], lambda c: arith_d.cmpi(_I.ult, c[0], c[1]), halve)
+        low, _ = repeat([k.dim(0), count], lambda c: arith_d.cmpi(_I.ult, c[0], c[1]), halve)
         out.store(to_i32(low), c)
 
     k.rows(out.dims, element)

@@ -13,6 +13,7 @@ from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Type, Value, arith_d, ir, math_d
+from xcc.passes.shared.regions import repeat
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant
@@ -111,7 +112,7 @@ def _walk(k: LoopKernel, dims: Sequence[Dim], part: Any, size: Dim, number: Call
                 write([*outer, arith_d.addi(start, at)])
                 return [arith_d.andi(carried[0], less)]
 
-            k.repeat([left], lambda c: arith_d.cmpi(_I.ne, c[0], none), next_)
+            repeat([left], lambda c: arith_d.cmpi(_I.ne, c[0], none), next_)
 
         def single(i: Value) -> None:
             k.when(mine([*outer, i]), lambda: write([*outer, i]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xcc._mlir import Type, Value, arith_d
+from xcc.passes.shared.regions import repeat
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant, is_bool, is_float, to_index
@@ -238,7 +239,7 @@ class _Slices:
             return [moved, arith_d.select(same, place, high), same]
 
         false = arith_d.cmpi(_I.ne, zero, zero)
-        place, _, found = k.repeat([k.dim(0), n, false], lambda c: arith_d.cmpi(_I.ult, c[0], c[1]),
+        place, _, found = repeat([k.dim(0), n, false], lambda c: arith_d.cmpi(_I.ult, c[0], c[1]),
                                    halve if k.op.attr("sorted", True) else scan)
         return place, found
 

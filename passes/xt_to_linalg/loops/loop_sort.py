@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xcc._mlir import Type, Value, arith_d, ir
+from xcc.passes.shared.regions import repeat
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import constant, is_float, is_unsigned, stored, to_index
 from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel, i64, to_i64, true
-from xcc.passes.xt_to_linalg.loops.sorted_keys import KeyRow
+from xcc.passes.xt_to_linalg.loops.sorted_keys import LANES, KeyRow
 
 _I = arith_d.CmpIPredicate
 _F = arith_d.CmpFPredicate
@@ -29,8 +30,8 @@ def less(a: Value, b: Value, dtype: Type) -> Value:
 class Row:
     """The elements of x along an axis, with what ranks where: the larger first, or the smaller, and ties by index.
 
-    A ranked element is a key of 64 bits, the value's in an order of unsigned numbers above the index's complement; of a
-    type of 64 bits it is a pair, the value and the index, in a heap, and of two such words where it is sorted as a key.
+    A ranked element is a key of 64 bits, the value's in an order of unsigned numbers above the index; of a type of 64
+    bits it is a pair, the value and the index, in a heap, and of two such words where it is sorted as a key.
     """
 
     k: LoopKernel
@@ -59,11 +60,11 @@ class Row:
 
     def key(self, i: Value) -> list[Value]:
         """Element i as one or two words of 64 bits, in whose order the elements rank."""
-        ordered, complement = self._ordered(self.value(i)), arith_d.xori(to_i64(i), self._low_bits())
+        ordered, place = self._ordered(self.value(i)), to_i64(i)
         if not self.keyed:
-            return [ordered, complement]
+            return [ordered, place]
         high = arith_d.shli(arith_d.extui(i64(), ordered), constant(i64(), self.index_bits))
-        return [arith_d.ori(high, complement)]
+        return [arith_d.ori(high, place)]
 
     def element(self, i: Value) -> list[Value]:
         return self.key(i) if self.keyed else [self.value(i), to_i64(i)]
@@ -73,21 +74,17 @@ class Row:
 
     def index_of_key(self, word: Value) -> Value:
         """Of a key's last word."""
-        low = self._low_bits()
-        return arith_d.xori(arith_d.andi(word, low), low)
-
-    def _low_bits(self) -> Value:
-        return constant(i64(), (1 << self.index_bits) - 1 if self.keyed else -1)
+        return arith_d.andi(word, constant(i64(), (1 << self.index_bits) - 1)) if self.keyed else word
 
     def behind(self, a: Sequence[Value], b: Sequence[Value]) -> Value:
         """Whether element a ranks behind element b."""
         if self.keyed:
-            return arith_d.cmpi(_I.ult, a[0], b[0])
+            return arith_d.cmpi(_I.ugt, a[0], b[0])
         tie = arith_d.xori(self.before(a[0], b[0]), true())
         return arith_d.ori(self.before(b[0], a[0]), arith_d.andi(tie, arith_d.cmpi(_I.sgt, a[1], b[1])))
 
     def _ordered(self, value: Value) -> Value:
-        """The value's bits as an unsigned number that is larger where it ranks before; both zeros are one, and NaNs."""
+        """The value's bits as an unsigned number that is less where it ranks before; both zeros are one, and NaNs."""
         dtype = self.x.dtype
         t = ir.IntegerType.get_signless(stored(dtype).width)
         sign, ones = constant(t, 1 << (t.width - 1)), constant(t, -1)
@@ -99,7 +96,7 @@ class Row:
             bits = arith_d.select(arith_d.cmpf(_F.UNO, value, value), ones, bits)
         elif not is_unsigned(dtype):
             bits = arith_d.xori(bits, sign)
-        return bits if self.largest else arith_d.xori(bits, ones)
+        return arith_d.xori(bits, ones) if self.largest else bits
 
 
 @dataclass(frozen=True)
@@ -145,7 +142,7 @@ class Heap:
             k.when(sinks, lambda: self.store(worst, free))
             return [arith_d.select(sinks, child, free), arith_d.select(sinks, left_of(child), size)]
 
-        free, _ = k.repeat([root, left_of(root)], lambda c: arith_d.cmpi(_I.ult, c[1], size), body)
+        free, _ = repeat([root, left_of(root)], lambda c: arith_d.cmpi(_I.ult, c[1], size), body)
         self.store(element, free)
 
     def extract(self, size: Value) -> None:
@@ -177,8 +174,8 @@ def top_k(k: LoopKernel) -> bool:
         parts = (indices,) if row.keyed else (values, indices)
         heap = Heap(row, parts)
         if by_vectors:
-            keys = KeyRow(k, parts, row.outer, count)
-            k.loop(count, lambda i: keys.store(row.key(i), i))
+            keys = KeyRow(count, LANES, False, parts, row.outer)
+            k.loop(count, lambda i: keys.put(row.key(i), i))
             keys.sort()
         else:
             k.loop(count, lambda i: heap.store(row.element(i), i))

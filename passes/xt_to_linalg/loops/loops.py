@@ -152,19 +152,6 @@ class LoopKernel:
         with when(condition):
             body()
 
-    def repeat(self, starts: Sequence[Value], condition: Callable[[list[Any]], Any],
-               body: Callable[[list[Any]], Sequence[Any]]) -> list[Value]:
-        """scf.while: carries values while `condition` of them holds."""
-        kinds = [v.type for v in starts]
-        loop = scf_d.WhileOp(kinds, list(starts))
-        before, after = loop.before.blocks.append(*kinds), loop.after.blocks.append(*kinds)
-        with ir.InsertionPoint(before):
-            values = list(before.arguments)
-            scf_d.ConditionOp(condition(values), values)
-        with ir.InsertionPoint(after):
-            scf_d.YieldOp(list(body(list(after.arguments))))
-        return list(loop.results)
-
     def scratch(self, size: int, dtype: Type) -> Value:
         """A buffer on the stack."""
         return ir.Operation.create("memref.alloca", results=[buffer_type((size,), dtype)], operands=[], attributes={

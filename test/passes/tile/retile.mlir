@@ -347,7 +347,8 @@ func.func @bytes(%a: memref<?x?xi8> {tile.name = "a"}, %b: memref<?x?xi8>, %c: m
 }
 
 // A bitonic network: 16 lanes are exchanged within a vector that is loaded once for the blocks of 2 to 16 (1, 2, 3 and 4
-// steps), then vectors that lie apart, and what is nearer within vectors again.
+// steps), then vectors on both sides of a border, one of them turned, those that lie apart, and what is nearer within.
+// DOT-LABEL: func.func @sorted(
 // CHECK-LABEL: func.func @sorted(
 // CHECK: vector.store %{{.*}}, %[[ROW:[^ ]+]][
 // CHECK: scf.for
@@ -355,12 +356,21 @@ func.func @bytes(%a: memref<?x?xi8> {tile.name = "a"}, %b: memref<?x?xi8>, %c: m
 // CHECK-COUNT-10: vector.shuffle
 // CHECK-NOT: vector.shuffle
 // CHECK: vector.store %{{.*}}, %[[ROW]][
+// CHECK: scf.while
 // CHECK: scf.for
 // CHECK-COUNT-2: vector.load %[[ROW]][
-// CHECK: arith.cmpi slt, %{{.*}} : vector<16xi32>
+// CHECK: vector.shuffle
+// CHECK-NEXT: arith.minsi %{{.*}} : vector<16xi32>
+// CHECK-NEXT: arith.maxsi %{{.*}} : vector<16xi32>
+// CHECK-NEXT: vector.store %{{.*}}, %[[ROW]][
+// CHECK-NEXT: vector.shuffle
+// CHECK-NEXT: vector.store %{{.*}}, %[[ROW]][
+// CHECK: scf.while
+// CHECK-COUNT-2: vector.load %[[ROW]][
 // CHECK-NOT: vector.shuffle
-// CHECK-COUNT-2: vector.store %{{.*}}, %[[ROW]][
-// CHECK: scf.for
+// CHECK: arith.minsi
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.store %{{.*}}, %[[ROW]][
 // CHECK: vector.load %[[ROW]][
 // CHECK-COUNT-4: vector.shuffle
 // CHECK-NOT: vector.shuffle
@@ -372,5 +382,41 @@ func.func @sorted(%x: memref<?x?xi32>, %y: memref<?x?xi32>) attributes {tile.gri
   %t = "tile.load"(%x, %none, %c0, %c0) {shape = [1, 512]} : (memref<?x?xi32>, i32, index, index) -> vector<1x512xi32>
   %s = "tile.sort"(%t) {keep = 0 : i64} : (vector<1x512xi32>) -> vector<1x512xi32>
   "tile.store"(%s, %y, %c0, %c0) : (vector<1x512xi32>, memref<?x?xi32>, index, index) -> ()
+  return
+}
+
+// Of a product whose last rows and columns are not stored no blocks of sums are made behind what is.
+// CHECK-LABEL: func.func @few(
+// CHECK: scf.for %[[J:.*]] = %c0 to %c64 step %c32
+// CHECK: scf.for %[[I:.*]] = %c0 to %c52 step %c13
+// CHECK-DAG: %[[DOWN:.*]] = arith.cmpi slt, %[[I]], %[[ROWS:.*]] :
+// CHECK-DAG: %[[ALONG:.*]] = arith.cmpi slt, %[[J]], %[[COLUMNS:.*]] :
+// CHECK: %[[IN:.*]] = arith.andi %[[DOWN]], %[[ALONG]]
+// CHECK-NEXT: scf.if %[[IN]] {
+// CHECK: math.fma
+// CHECK: arith.minsi %[[ROWS]], %c64
+func.func @few(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<64x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [64, 16]} : (memref<?x?xf32>, f32, index, index) -> vector<64x16xf32>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %r = "tile.contract"(%x, %y, %none) : (vector<64x16xf32>, vector<16x64xf32>, vector<64x64xf32>) -> vector<64x64xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<64x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// Of rows of two the pieces lie along the rows, not along what is combined.
+// CHECK-LABEL: func.func @rows_of_two(
+// CHECK: vector.gather {{.*}} into vector<32xf32>
+// CHECK: vector.gather {{.*}} into vector<32xf32>
+// CHECK-NOT: vector<2x
+// CHECK: vector.store {{.*}} vector<32xf32>
+func.func @rows_of_two(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %t = "tile.load"(%x, %zero, %c0, %c0) {shape = [64, 2]} : (memref<?x?xf32>, f32, index, index) -> vector<64x2xf32>
+  %s = "tile.reduce"(%t) {axes = [1], kind = "sum"} : (vector<64x2xf32>) -> vector<64xf32>
+  "tile.store"(%s, %y, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
   return
 }

@@ -3,6 +3,10 @@
 // CHECK-LABEL: func.func @exp
 // CHECK-SAME: %[[X:.*]]: vector<4x8xf32>
 // CHECK-NOT: math.exp
+// Where the result is 0 its exponent is far from those of subnormal numbers.
+// CHECK: arith.constant dense<-1.040000e+02>
+// CHECK: %[[LESS:.*]] = arith.cmpf olt
+// CHECK: arith.select %[[LESS]]
 // CHECK: math.fma {{.*}} : vector<4x8xf32>
 // CHECK: arith.shli {{.*}} : vector<4x8xi32>
 // CHECK: arith.mulf {{.*}} : vector<4x8xf32>

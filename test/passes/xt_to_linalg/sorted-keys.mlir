@@ -6,7 +6,7 @@
 // CHECK: scf.forall
 // CHECK: vector.load %arg2[{{.*}}vector<8xi64>
 // CHECK: vector.shuffle
-// CHECK: arith.maxui {{.*}} vector<8xi64>
+// CHECK: arith.minui {{.*}} vector<8xi64>
 // CHECK: vector.maskedload %arg2[
 // CHECK: scf.while
 func.func private @sorted(%x: tensor<4x?xf32, [4, "n"]>) -> (tensor<4x?xf32, [4, "n"]>, tensor<4x?xi64, [4, "n"]>) attributes {xt.kernel, xt.symbols = ["n"]} {

@@ -47,3 +47,13 @@ def test_sorted_rows(dtype, chip):
         np.testing.assert_array_equal(down, np.take_along_axis(x, np.hstack([backwards, backwards[:, :few]]), 1))
         np.testing.assert_array_equal(places, order)
         np.testing.assert_array_equal(first, np.hstack([backwards[:, :few]] * 2))
+
+
+@pytest.mark.parametrize("n, keep, sorts",
+                         [(16, 2, False), (16, 4, True), (16, 0, True), (256, 8, False), (256, 16, True)])
+def test_few_of_a_long_row_are_found_in_rounds(n, keep, sorts):
+    def program(x, y):
+        y.store((0, 0), tile.order(x.tile((0, 0), (1, n), other=0), keep=keep)[1])
+
+    buffers = {"x": tile.BufferOf("f32", (None, None)), "y": tile.BufferOf("i32", (None, None))}
+    assert ("tile.sort" in str(tile.build("order", buffers, program, grid=(1,)).text)) == sorts

@@ -207,7 +207,7 @@ def test_code_of_a_product_is_loops():
     program = tile.build("product", {"a": MATRIX, "b": MATRIX, "c": MATRIX}, product, grid=(1,))
     for chip in ("x86-64-v4", "x86-64-v3"):
         binary = tile.compile(program, "cpu", chip).binary
-        assert len(binary.blob) < 8000 and dict(binary.report)["stack"] <= chip_of(get_target("cpu"), chip).l2_bytes / 2
+        assert len(binary.blob) < 8500 and dict(binary.report)["stack"] <= chip_of(get_target("cpu"), chip).l2_bytes / 2
 
 
 def test_too_much_memory_and_arrays_backwards_are_refused():

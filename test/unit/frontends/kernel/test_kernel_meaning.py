@@ -208,6 +208,9 @@ def test_combined_along_an_axis(dtype: str, monkeypatch: pytest.MonkeyPatch) -> 
         best, place = xcc.topk(x, 4)
         y.store((18, 0), best)
         i.store((3, 0), place)
+        best, place = xcc.topk(x.reshape(2, 16), 2)     # in rounds
+        y.store((18, 4), best.reshape(1, 4))
+        i.store((3, 4), place.reshape(1, 4))
         i.store((7, 0), xcc.argsort(x))
         first, second = xcc.split(x.reshape(16, 2))
         y.store((22, 0), xcc.join(second, first).reshape(SHAPE))
@@ -226,6 +229,9 @@ def test_combined_along_an_axis(dtype: str, monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_array_equal(eager[10:14], np.sort(x, 1))
     np.testing.assert_array_equal(eager[18:22, :4], -np.sort(-x, 1)[:, :4])
     np.testing.assert_array_equal(eager[29:33, :4], np.argsort(-x, 1, kind="stable")[:, :4])
+    order = np.argsort(-x.reshape(2, 16), 1, kind="stable")[:, :2]
+    np.testing.assert_array_equal(eager[29, 4:], order.reshape(4))
+    np.testing.assert_array_equal(eager[18, 4:], np.take_along_axis(x.reshape(2, 16), order, 1).reshape(4))
     np.testing.assert_array_equal(eager[33:37], np.argsort(x, 1, kind="stable"))
     np.testing.assert_array_equal(eager[22:26], x.reshape(-1, 2)[:, ::-1].reshape(4, 8))
     np.testing.assert_array_equal(eager[37], [0, -1, 1, -1, 2, -1, 3, -1])
