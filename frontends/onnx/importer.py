@@ -81,6 +81,8 @@ class ModelImporter:
         self.symbols: dict[str, tuple[int, int] | None] = {}
         self.counted: set[str] = set()      # those of sizes that only a run can tell
         self.limits: set[str] = set()       # those of sizes that loops asked a limit for
+        self.lengths: dict[Any, str] = {}   # those of slices, by their bounds and dims
+        self.unrolls = False                # whether a loop's body is tried that may be unrolled
         self.sizes = Sizes(self)
         self.values = InputValues(self, values)
         self.flags = Flags(self, sums)
@@ -190,6 +192,10 @@ class ModelImporter:
         self.counted.add(name)
         self.symbols[name] = self.limits_of(name)
         return symbolic.sym(name)
+
+    def may_count(self, e: RuntimeShape) -> bool:
+        """Whether a run is to count the size that `e` is about: where it can be known by no import that follows."""
+        return not (self.unrolls or self.values.among(e.inputs) or e.sums)
 
     def inputs_behind(self, value: Any) -> tuple[str, ...]:
         """The model's inputs whose values `value` is computed from, walking outside regions only."""
