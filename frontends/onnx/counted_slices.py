@@ -12,12 +12,12 @@ Slices of equal dims with the same bounds have the same size, so that they can b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xcc import symbolic
 from xcc._mlir import Value, ir
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
+from xcc.frontends.onnx.loop_ranges import known_length
 from xcc.frontends.shared.helpers import convert, dim_scalar
 from xcc.symbolic import Dim
 
@@ -31,9 +31,11 @@ def counted_slice(cx: Context, axes: Sequence[int], steps: Sequence[int]) -> Val
     given = [convert(cx[i], "i64") for i in (1, 2)]
     for n, (axis, step) in enumerate(zip(axes, steps, strict=True)):
         axis = cx.normal_axis(axis)
-        start, end = (_from_front(xt.reshape(xt.slice(v, starts=(n,), limits=(n + 1,)), shape=()), sizes[axis])
+        start, end = (xt.reshape(xt.slice(v, starts=(n,), limits=(n + 1,)) if len(axes) > 1 else v, shape=())
                       for v in given)
-        starts[axis], sizes[axis], strides[axis] = start, _length(cx, n, sizes[axis], start, end), step
+        size, known = sizes[axis], known_length(cx.graph.model, sizes[axis], start, end)
+        starts[axis], strides[axis] = _from_front(start, size) if known is None else start, step
+        sizes[axis] = _length(cx, n, size, starts[axis], _from_front(end, size)) if known is None else known
     out = xt.dynamic_slice(cx[0], *starts, sizes=tuple(sizes))
     if all(step == 1 for step in steps):
         return out
@@ -62,7 +64,7 @@ def _length(cx: Context, n: int, size: Dim, start: Value, end: Value) -> Dim:
     return symbolic.sym(symbol)
 
 
-def _bound(cx: Context, i: int, n: int) -> Any:
+def _bound(cx: Context, i: int, n: int) -> object:
     """What tells element `n` of operand `i` from others."""
     tensor = cx.tensor(i)
     return (tensor.value, n) if tensor.data is None else tensor.data.reshape(-1)[n]

@@ -81,7 +81,8 @@ class ModelImporter:
         self.symbols: dict[str, tuple[int, int] | None] = {}
         self.counted: set[str] = set()      # those of sizes that only a run can tell
         self.limits: set[str] = set()       # those of sizes that loops asked a limit for
-        self.lengths: dict[Any, str] = {}   # those of slices, by their bounds and dims
+        self.lengths: dict[object, str] = {}   # those of slices, by their bounds and dims
+        self.ranges: dict[object, tuple[Dim, Dim]] = {}    # first and last of what loops count
         self.unrolls = False                # whether a loop's body is tried that may be unrolled
         self.sizes = Sizes(self)
         self.values = InputValues(self, values)
@@ -252,7 +253,7 @@ def _dims(value: Any) -> tuple[Dim, ...]:
 
 def output_names(name: str, value: Value) -> list[str]:
     """What the tensors of the output `name` are called: elements of a sequence ``name[0]``, ``name[1]``..."""
-    return [name] if isinstance(value, Tensor) else [f"{name}[{i}]" for i in range(len(flatten([value])))]
+    return [name] if isinstance(value, Tensor) else [f"{name}[{i}]" for i in range(len(getattr(value, "elements", ())))]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -15,9 +15,11 @@ from xcc.dialects import xt
 from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, flatten
 from xcc.frontends.onnx.control import as_flag
+from xcc.frontends.onnx.grown_lists import grown_lists
+from xcc.frontends.onnx.loop_counters import Counter, counter_of
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import convert, full, unsqueeze
-from xcc.symbolic import Dim, dim_max
+from xcc.symbolic import Dim, dim_max, dim_min
 
 MOST_STEPS = 256
 """Of a loop that is unrolled."""
@@ -37,15 +39,22 @@ def loop(cx: Context) -> Sequence[_mlir.Value | Value]:
     state = [cx.inputs[i] for i in range(2, len(cx))]
     if len(body.input) != 2 + len(state) or len(body.output) < 1 + len(state):
         cx.fail(f"the body takes {len(body.input)} and gives {len(body.output)} values for {len(state)} carried ones")
-    if not all(isinstance(v, Tensor) for v in state):
+    if all(isinstance(v, Tensor) for v in state):
+        return _of_tensors(cx, body, state)
+    grown = None if _steps_known(cx, body) else grown_lists(cx, body)
+    if grown is None:
         return _unrolled(cx, body, state, "it carries a sequence")
+    return grown.outputs(_of_tensors(grown.cx, grown.body, list(grown.cx.inputs[2:])))
+
+
+def _of_tensors(cx: Context, body: GraphProto, state: list[Value | None]) -> Sequence[_mlir.Value | Value]:
     carried = [cx[i] for i in range(2, len(cx))]
     try:
         return _tried(cx, body, carried, unrolls=True)
     except RuntimeShape as e:
         if cx.graph.model.values.among(e.inputs):
             raise
-        if e.inputs or not _steps_known(cx):
+        if e.inputs or not _steps_known(cx, body):
             return _tried(cx, body, carried, unrolls=cx.graph.model.unrolls)
         why = "its step decides a shape"
     except TypeChanges as e:
@@ -69,8 +78,12 @@ def _tried(cx: Context, body: GraphProto, carried: Values, unrolls: bool) -> Val
         model.unrolls = outer
 
 
-def _steps_known(cx: Context) -> bool:
-    return all(not cx.has(i) or cx.tensor(i).const is not None for i in (0, 1))
+def _steps_known(cx: Context, body: GraphProto) -> bool:
+    """Whether the loop can be unrolled, as far as can be told without doing so."""
+    if any(cx.has(i) and cx.tensor(i).const is None for i in (0, 1)):
+        return False
+    counter = None if _goes_on(body) else counter_of(cx, body)
+    return counter is None or isinstance(counter.steps, int)
 
 
 def _as_loop(cx: Context, body: GraphProto, carried: Values) -> Values:
@@ -80,6 +93,8 @@ def _as_loop(cx: Context, body: GraphProto, carried: Values) -> Values:
     if limit is not None and start is not None and _goes_on(body):
         length = limit if bool(start.reshape(-1)[0]) else 0
         return _counted(cx, body, carried, length)
+    if start is not None and start.reshape(-1)[0] and (counter := counter_of(cx, body)) is not None:
+        return _counted(cx, body, carried, counter.steps if limit is None else dim_min(limit, counter.steps), counter)
     if stacked == 0:
         return _conditional(cx, body, carried)
     return _collecting(cx, body, carried, limit)
@@ -179,11 +194,16 @@ def keeps_types(carried: Values, after: Values) -> Values:
     return after
 
 
-def _counted(cx: Context, body: GraphProto, carried: Values, length: Dim) -> Values:
+def _counted(cx: Context, body: GraphProto, carried: Values, length: Dim, counter: Counter | None = None) -> Values:
     """A fixed number of steps: a scan over the step numbers."""
+    ranges = cx.graph.model.ranges
     steps = xt.iota(shape=(length,), axis=0, dtype="i64")
 
     def step(state: Values, slices: Values) -> tuple[Values, Values]:
+        ranges[slices[0]] = 0, length - 1
+        if counter is not None:
+            first = cx.dims(2 + counter.place)[0]
+            ranges[state[counter.place]] = first, first + counter.step * (length - 1)
         out = run_body(cx, body, [slices[0], Tensor.of_array(np.array(True)), *state])[1:]
         return keeps_types(state, out[:len(state)]), out[len(state):]
 
