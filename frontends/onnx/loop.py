@@ -23,6 +23,8 @@ from xcc.symbolic import Dim, dim_max, dim_min
 
 MOST_STEPS = 256
 """Of a loop that is unrolled."""
+_ANY = 1 << 31
+"""A trip count from here on is none: what a loop counts to is a size, and less."""
 
 Values = Sequence[_mlir.Value]
 Step = Callable[[Values, Values], tuple[Values, Values]]
@@ -94,7 +96,8 @@ def _as_loop(cx: Context, body: GraphProto, carried: Values) -> Values:
         length = limit if bool(start.reshape(-1)[0]) else 0
         return _counted(cx, body, carried, length)
     if start is not None and start.reshape(-1)[0] and (counter := counter_of(cx, body)) is not None:
-        return _counted(cx, body, carried, counter.steps if limit is None else dim_min(limit, counter.steps), counter)
+        endless = limit is None or isinstance(limit, int) and limit >= _ANY
+        return _counted(cx, body, carried, counter.steps if endless else dim_min(limit, counter.steps), counter)
     if stacked == 0:
         return _conditional(cx, body, carried)
     return _collecting(cx, body, carried, limit)

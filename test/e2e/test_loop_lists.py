@@ -11,7 +11,8 @@ from small_graphs import check_runs, compiled, info, ints, model_of, node, numbe
 
 from xcc.diagnostics import UserError
 
-CONSTANTS = {"zero": ints(0), "none": scalar(0), "one": scalar(1), "two": scalar(2), "true": np.array(True)}
+CONSTANTS = {"zero": ints(0), "none": scalar(0), "one": scalar(1), "two": scalar(2), "true": np.array(True),
+             "most": scalar((1 << 63) - 1)}
 SIZE = [node("Shape", "x", "s"), node("Gather", "s none", "n"), node("SequenceEmpty", "", "list")]
 RUNS = [{"x": numbers(t, 3)} for t in (4, 7, 1)]
 FREE = {"x": ["t", 3]}
@@ -67,7 +68,7 @@ def counting(compare: str, operands: str) -> list[Any]:
              node("Slice", "x a b zero", "row"), node("Tanh", "row", "e"), node("SequenceInsert", "before e", "after"),
              node("Add", "at two", "next"), node(compare, operands, "goes")]
     carried = [("at", "next", INTEGER), ("before", "after", None)]
-    return [*SIZE, loop(steps, "- true none list", "last all", carried),
+    return [*SIZE, loop(steps, "most true none list", "last all", carried),
             node("ConcatFromSequence", "all", "z", axis=0)]
 
 
