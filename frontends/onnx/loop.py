@@ -96,8 +96,9 @@ def _as_loop(cx: Context, body: GraphProto, carried: Values) -> Values:
         length = limit if bool(start.reshape(-1)[0]) else 0
         return _counted(cx, body, carried, length)
     if start is not None and start.reshape(-1)[0] and (counter := counter_of(cx, body)) is not None:
-        endless = limit is None or isinstance(limit, int) and limit >= _ANY
-        return _counted(cx, body, carried, counter.steps if endless else dim_min(limit, counter.steps), counter)
+        if limit is None or isinstance(limit, int) and limit >= _ANY:
+            limit = counter.steps
+        return _counted(cx, body, carried, dim_min(limit, counter.steps), counter)
     if stacked == 0:
         return _conditional(cx, body, carried)
     return _collecting(cx, body, carried, limit)
