@@ -193,7 +193,7 @@ class Context:
             limits = ", ".join(dim_option(n, "0..100") for n in names)
             advice = f"give the most that it may be ({limits}), or " if names else ""
             raise self.runtime_shape(i, "decides a shape", advice)
-        return tuple(_dim(d) for d in data.reshape(-1))
+        return tuple(d if isinstance(d, symbolic.Expr) else int(d) for d in data.reshape(-1))
 
     def static_ints(self, i: int) -> tuple[int, ...]:
         dims = self.dims(i)
@@ -297,6 +297,3 @@ def place_of(node: NodeProto) -> str:
     """What errors of a run call the node."""
     return f"node '{node.name[:1000]}'"
 
-
-def _dim(d: Any) -> Dim:
-    return d if isinstance(d, symbolic.Expr) else int(d)
