@@ -21,6 +21,9 @@ _DTYPES: dict[str, Any] = {
     "F32": np.float32, "F64": np.float64, "F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2,
 }
 _NAMES = {np.dtype(v): k for k, v in _DTYPES.items()}
+_CODED = {name: np.dtype(getattr(ml_dtypes, name)) for name in (
+    "int2", "int4", "uint2", "uint4", "float4_e2m1fn", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")}
+"""Types without a safetensors name, in numpy a byte an element: U8 in a file, whose metadata name the type."""
 ALIGN = 64
 
 
@@ -35,10 +38,11 @@ def parse_header(data: np.ndarray[Any, Any], where: str) -> dict[str, tuple[Any,
     try:
         header = json.loads(bytes(data[8:8 + size]))
         out = {}
+        types = header.pop("__metadata__", {})
         for name, entry in header.items():
-            if name == "__metadata__":
-                continue
             dtype = np.dtype(_DTYPES[entry["dtype"]])
+            if dtype == np.uint8 and types.get(name) in _CODED:
+                dtype = _CODED[types[name]]
             shape = tuple(entry["shape"])
             begin, end = entry["data_offsets"]
             if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
@@ -73,12 +77,14 @@ def safetensors_chunks(store: WeightStore) -> tuple[bytes, list[str], int]:
     at = 0
     for name in names:
         a = store[name]
-        if a.dtype not in _NAMES:
+        if a.dtype not in _NAMES and a.dtype.name not in _CODED:
             raise UserError(f"weight '{name}' has type {a.dtype}, which a safetensors file cannot hold")
-        entries[name] = {"dtype": _NAMES[a.dtype], "shape": list(a.shape), "data_offsets": [at, at + a.nbytes]}
+        kind = _NAMES.get(a.dtype, "U8")
+        entries[name] = {"dtype": kind, "shape": list(a.shape), "data_offsets": [at, at + a.nbytes]}
         at += -(-a.nbytes // ALIGN) * ALIGN
     # safetensors wants no holes between tensors: pad with u8 entries
-    filled: dict[str, Any] = {}
+    coded = {name: store[name].dtype.name for name in names if store[name].dtype not in _NAMES}
+    filled: dict[str, Any] = {"__metadata__": coded} if coded else {}
     for i, name in enumerate(names):
         filled[name] = entries[name]
         begin, end = entries[name]["data_offsets"]

@@ -76,6 +76,15 @@ class TensorList:
     dtype: DType
     name: str = ""
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What it holds its elements as."""
+        return self.elements
+
+    def holding(self, tensors: tuple[Tensor, ...]) -> TensorList:
+        """A sequence like this of other :attr:`tensors`."""
+        return TensorList(tensors, self.dtype, self.name)
+
 
 @dataclass(eq=False)
 class Absent:
@@ -89,14 +98,14 @@ Value = Tensor | TensorList | Absent
 
 def flatten(values: Iterable[Value]) -> list[Tensor]:
     """The tensors of `values`: those of sequences in their place."""
-    return [t for v in values for t in ([v] if isinstance(v, Tensor) else getattr(v, "elements", ()))]
+    return [t for v in values for t in ([v] if isinstance(v, Tensor) else getattr(v, "tensors", ()))]
 
 
 def regroup(like: Iterable[Value], tensors: Iterable[Tensor]) -> list[Value]:
     """`tensors` as values of the kinds of `like`: the inverse of :func:`flatten`."""
     rest = iter(tensors)
     return [next(rest) if isinstance(v, Tensor) else v if isinstance(v, Absent) else
-            TensorList(tuple(next(rest) for _ in v.elements), v.dtype) for v in like]
+            v.holding(tuple(next(rest) for _ in v.tensors)) for v in like]
 
 
 @dataclass(frozen=True)
@@ -184,7 +193,7 @@ class Context:
             limits = ", ".join(dim_option(n, "0..100") for n in names)
             advice = f"give the most that it may be ({limits}), or " if names else ""
             raise self.runtime_shape(i, "decides a shape", advice)
-        return tuple(_dim(d) for d in data.reshape(-1))
+        return tuple(d if isinstance(d, symbolic.Expr) else int(d) for d in data.reshape(-1))
 
     def static_ints(self, i: int) -> tuple[int, ...]:
         dims = self.dims(i)
@@ -288,6 +297,3 @@ def place_of(node: NodeProto) -> str:
     """What errors of a run call the node."""
     return f"node '{node.name[:1000]}'"
 
-
-def _dim(d: Any) -> Dim:
-    return d if isinstance(d, symbolic.Expr) else int(d)

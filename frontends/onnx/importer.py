@@ -81,6 +81,9 @@ class ModelImporter:
         self.symbols: dict[str, tuple[int, int] | None] = {}
         self.counted: set[str] = set()      # those of sizes that only a run can tell
         self.limits: set[str] = set()       # those of sizes that loops asked a limit for
+        self.lengths: dict[object, str] = {}   # those of slices, by their bounds and dims
+        self.ranges: dict[object, tuple[Dim, Dim]] = {}    # first and last of what loops count
+        self.unrolls = False                # whether a loop's body is tried that may be unrolled
         self.sizes = Sizes(self)
         self.values = InputValues(self, values)
         self.flags = Flags(self, sums)
@@ -191,6 +194,10 @@ class ModelImporter:
         self.symbols[name] = self.limits_of(name)
         return symbolic.sym(name)
 
+    def may_count(self, e: RuntimeShape) -> bool:
+        """Whether a run is to count the size that `e` is about: where it can be known by no import that follows."""
+        return not (self.unrolls or self.values.among(e.inputs) or e.sums)
+
     def inputs_behind(self, value: Any) -> tuple[str, ...]:
         """The model's inputs whose values `value` is computed from, walking outside regions only."""
         leaves = list(_leaves(value))
@@ -246,7 +253,7 @@ def _dims(value: Any) -> tuple[Dim, ...]:
 
 def output_names(name: str, value: Value) -> list[str]:
     """What the tensors of the output `name` are called: elements of a sequence ``name[0]``, ``name[1]``..."""
-    return [name] if isinstance(value, Tensor) else [f"{name}[{i}]" for i in range(len(flatten([value])))]
+    return [name] if isinstance(value, Tensor) else [f"{name}[{i}]" for i in range(len(getattr(value, "elements", ())))]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Loop and Scan. Their bodies become regions that use values from outside directly."""
+"""Loop. Its body becomes a region that uses values from outside directly."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ from xcc.dialects import xt
 from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, flatten
 from xcc.frontends.onnx.control import as_flag
+from xcc.frontends.onnx.grown_lists import grown_lists
+from xcc.frontends.onnx.loop_counters import Counter, counter_of
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import convert, full, unsqueeze
-from xcc.symbolic import Dim, dim_max
+from xcc.symbolic import Dim, dim_max, dim_min
 
 MOST_STEPS = 256
 """Of a loop that is unrolled."""
+_ANY = 1 << 31
+"""A trip count from here on is none: what a loop counts to is a size, and less."""
 
 Values = Sequence[_mlir.Value]
 Step = Callable[[Values, Values], tuple[Values, Values]]
 
 
-class _TypeChanges(Exception):
+class TypeChanges(Exception):
     """A step gives a carried value another type."""
 
 
@@ -37,23 +41,51 @@ def loop(cx: Context) -> Sequence[_mlir.Value | Value]:
     state = [cx.inputs[i] for i in range(2, len(cx))]
     if len(body.input) != 2 + len(state) or len(body.output) < 1 + len(state):
         cx.fail(f"the body takes {len(body.input)} and gives {len(body.output)} values for {len(state)} carried ones")
-    if not all(isinstance(v, Tensor) for v in state):
+    if all(isinstance(v, Tensor) for v in state):
+        return _of_tensors(cx, body, state)
+    grown = None if _steps_known(cx, body) else grown_lists(cx, body)
+    if grown is None:
         return _unrolled(cx, body, state, "it carries a sequence")
+    return grown.outputs(_of_tensors(grown.cx, grown.body, list(grown.cx.inputs[2:])))
+
+
+def _of_tensors(cx: Context, body: GraphProto, state: list[Value | None]) -> Sequence[_mlir.Value | Value]:
     carried = [cx[i] for i in range(2, len(cx))]
-    block = ir.InsertionPoint.current.block
-    before, made = len(list(block.operations)), dict(cx.graph.made)
+    try:
+        return _tried(cx, body, carried, unrolls=True)
+    except RuntimeShape as e:
+        if cx.graph.model.values.among(e.inputs):
+            raise
+        if e.inputs or not _steps_known(cx, body):
+            return _tried(cx, body, carried, unrolls=cx.graph.model.unrolls)
+        why = "its step decides a shape"
+    except TypeChanges as e:
+        why = str(e)
+    return _unrolled(cx, body, state, why)
+
+
+def _tried(cx: Context, body: GraphProto, carried: Values, unrolls: bool) -> Values:
+    """The loop as one; nothing is left of it where it fails. A step that may be unrolled instead counts no sizes."""
+    model, block = cx.graph.model, ir.InsertionPoint.current.block
+    before, made, outer = len(list(block.operations)), dict(cx.graph.made), model.unrolls
+    model.unrolls = unrolls
     try:
         return _as_loop(cx, body, carried)
-    except RuntimeShape as e:
-        if e.inputs:
-            raise
-        why = "its step decides a shape"
-    except _TypeChanges as e:
-        why = str(e)
-    cx.graph.made = made        # constants among what is erased are made again
-    for op in reversed(list(block.operations)[before:]):
-        op.operation.erase()
-    return _unrolled(cx, body, state, why)
+    except (RuntimeShape, TypeChanges):
+        cx.graph.made = made        # constants among what is erased are made again
+        for op in reversed(list(block.operations)[before:]):
+            op.operation.erase()
+        raise
+    finally:
+        model.unrolls = outer
+
+
+def _steps_known(cx: Context, body: GraphProto) -> bool:
+    """Whether the loop can be unrolled, as far as can be told without doing so."""
+    if any(cx.has(i) and cx.tensor(i).const is None for i in (0, 1)):
+        return False
+    counter = None if _goes_on(body) else counter_of(cx, body)
+    return counter is None or isinstance(counter.steps, int)
 
 
 def _as_loop(cx: Context, body: GraphProto, carried: Values) -> Values:
@@ -63,6 +95,10 @@ def _as_loop(cx: Context, body: GraphProto, carried: Values) -> Values:
     if limit is not None and start is not None and _goes_on(body):
         length = limit if bool(start.reshape(-1)[0]) else 0
         return _counted(cx, body, carried, length)
+    if start is not None and start.reshape(-1)[0] and (counter := counter_of(cx, body)) is not None:
+        if limit is None or isinstance(limit, int) and limit >= _ANY:
+            limit = counter.steps
+        return _counted(cx, body, carried, dim_min(limit, counter.steps), counter)
     if stacked == 0:
         return _conditional(cx, body, carried)
     return _collecting(cx, body, carried, limit)
@@ -145,7 +181,7 @@ def _value_of(tensor: TensorProto) -> float:
     return numpy_helper.to_array(tensor).reshape(-1)[0]
 
 
-def _run(cx: Context, body: GraphProto, arguments: Sequence[_mlir.Value | Tensor]) -> list[_mlir.Value]:
+def run_body(cx: Context, body: GraphProto, arguments: Sequence[_mlir.Value | Tensor]) -> list[_mlir.Value]:
     """Imports the body into the current block with `arguments` (xt values or Tensors)."""
     child = cx.graph.child(body, ir.InsertionPoint.current.block)
     for info, value in zip(body.input, arguments, strict=True):
@@ -153,22 +189,27 @@ def _run(cx: Context, body: GraphProto, arguments: Sequence[_mlir.Value | Tensor
     return child.run()
 
 
-def _keeps_types(carried: Values, after: Values) -> Values:
-    """`after`, which a step makes of `carried`; _TypeChanges where one is of another type."""
+def keeps_types(carried: Values, after: Values) -> Values:
+    """`after`, which a step makes of `carried`; TypeChanges where one is of another type."""
     for value, new in zip(carried, after, strict=True):
         old, now = xt.TensorType.of(value), xt.TensorType.of(new)
         if not xt.agree(old, now):
-            raise _TypeChanges(f"a step makes a carried {old} a {now}")
+            raise TypeChanges(f"a step makes a carried {old} a {now}")
     return after
 
 
-def _counted(cx: Context, body: GraphProto, carried: Values, length: Dim) -> Values:
+def _counted(cx: Context, body: GraphProto, carried: Values, length: Dim, counter: Counter | None = None) -> Values:
     """A fixed number of steps: a scan over the step numbers."""
+    ranges = cx.graph.model.ranges
     steps = xt.iota(shape=(length,), axis=0, dtype="i64")
 
     def step(state: Values, slices: Values) -> tuple[Values, Values]:
-        out = _run(cx, body, [slices[0], Tensor.of_array(np.array(True)), *state])[1:]
-        return _keeps_types(state, out[:len(state)]), out[len(state):]
+        ranges[slices[0]] = 0, length - 1
+        if counter is not None:
+            first = cx.dims(2 + counter.place)[0]
+            ranges[state[counter.place]] = first, first + counter.step * (length - 1)
+        out = run_body(cx, body, [slices[0], Tensor.of_array(np.array(True)), *state])[1:]
+        return keeps_types(state, out[:len(state)]), out[len(state):]
 
     return tuple(xt.scan(carried, [steps], step, length=length))
 
@@ -187,8 +228,8 @@ def _conditional(cx: Context, body: GraphProto, carried: Values) -> Values:
         return xt.and_(xt.compare(i, most, direction="lt"), flag)
 
     def step(i: _mlir.Value, flag: _mlir.Value, *state: _mlir.Value) -> list[_mlir.Value]:
-        flag, *rest = _run(cx, body, [i, flag, *state])
-        return [xt.add(i, xt.scalar(1, "i64")), as_flag(flag), *_keeps_types(state, rest)]
+        flag, *rest = run_body(cx, body, [i, flag, *state])
+        return [xt.add(i, xt.scalar(1, "i64")), as_flag(flag), *keeps_types(state, rest)]
 
     return tuple(xt.while_([xt.scalar(0, "i64"), first, *carried], goes_on, step)[2:])
 
@@ -213,9 +254,9 @@ def _collecting(cx: Context, body: GraphProto, carried: Values, limit: Dim | Non
         return xt.and_(wanted(i, flag), xt.compare(i, xt.dim(value=bound), direction="lt"))
 
     def step(i: _mlir.Value, flag: _mlir.Value, *state: _mlir.Value) -> list[_mlir.Value]:
-        out = _run(cx, body, [i, flag, *state[:count]])
+        out = run_body(cx, body, [i, flag, *state[:count]])
         rows = [_write(b, y, i) for b, y in zip(state[count:], out[1 + count:], strict=True)]
-        kept = _keeps_types(state[:count], out[1:1 + count])
+        kept = keeps_types(state[:count], out[1:1 + count])
         return [xt.add(i, xt.scalar(1, "i64")), as_flag(out[0]), *kept, *rows]
 
     done = xt.while_([xt.scalar(0, "i64"), first, *carried, *buffers], goes_on, step)
@@ -245,56 +286,3 @@ def _stacked_types(cx: Context, body: GraphProto, carried: Values) -> list[xt.Te
             child.bind(info.name, Tensor.of_value(value))
         kinds = [xt.TensorType.of(v) for v in child.run()[1 + len(carried):]]
     return kinds
-
-
-def _scan_step(cx: Context, body: GraphProto, states: int) -> Step:
-    def step(state: Values, slices: Values) -> tuple[Values, Values]:
-        out = _run(cx, body, [*state, *slices])
-        try:
-            return _keeps_types(state, out[:states]), out[states:]
-        except _TypeChanges as e:
-            cx.fail(str(e))
-    return step
-
-
-@onnx_op("Scan", since=9)
-def scan(cx: Context) -> Values:
-    """states..., scans... = Scan(initial states..., scanned...; body, num_scan_inputs, axes and directions)."""
-    body = cx.attr("body")
-    scanned = cx.attr("num_scan_inputs")
-    states = len(cx) - scanned
-    carried = [cx[i] for i in range(states)]
-    xs = [cx[i] for i in range(states, len(cx))]
-    stacked = len(body.output) - states
-    axes = [cx.normal_axis(a, cx.rank(states + i)) for i, a in enumerate(cx.attr("scan_input_axes", [0] * scanned))]
-
-    return tuple(xt.scan(carried, xs, _scan_step(cx, body, states), axes=axes,
-                         reverse=cx.attr("scan_input_directions", [0] * scanned),
-                         out_axes=cx.attr("scan_output_axes", [0] * stacked),
-                         out_reverse=cx.attr("scan_output_directions", [0] * stacked)))
-
-
-@onnx_op("Scan", since=8)
-def scan_batched(cx: Context) -> Values:
-    """Opset 8: dim 0 of every operand is the batch, dim 1 of scanned values the sequence; the batch is unrolled."""
-    if cx.has(0):
-        cx.fail("sequence_lens is not supported; convert the model to opset 9 or later")
-    body, scanned = cx.attr("body"), cx.attr("num_scan_inputs")
-    batch = cx.shape(1)[0]
-    if not isinstance(batch, int):
-        cx.fail("the batch of an opset 8 Scan must be static")
-    states = len(cx) - 1 - scanned
-    rows = [_scan_row(cx, body, b, states, scanned) for b in range(batch)]
-    return tuple(xt.concatenate(*[unsqueeze(v, [0]) for v in column], axis=0) for column in zip(*rows, strict=True))
-
-
-def _scan_row(cx: Context, body: GraphProto, b: int, states: int, scanned: int) -> Values:
-    def row(i: int) -> _mlir.Value:
-        shape = cx.shape(i)
-        part = xt.slice(cx[i], starts=(b, *[0] * (len(shape) - 1)), limits=(b + 1, *shape[1:]))
-        return xt.reshape(part, shape=shape[1:])
-
-    values = [row(i) for i in range(1, len(cx))]
-    results: Values = xt.scan(values[:states], values[states:], _scan_step(cx, body, states),
-                                     reverse=cx.attr("directions", [0] * scanned))
-    return results

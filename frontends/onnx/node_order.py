@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx import NodeProto
 
-__all__ = ["operands_first"]
+__all__ = ["names_read", "operands_first"]
 
 
 def operands_first(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
@@ -24,7 +24,7 @@ def operands_first(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
         pending = [root]
         while pending:
             n = pending[-1]
-            needed = (maker.get(name, n) for name in _read(nodes[n])) if n not in begun else ()
+            needed = (maker.get(name, n) for name in names_read(nodes[n])) if n not in begun else ()
             begun.add(n)
             missing = [m for m in needed if m not in begun]
             if missing:
@@ -37,17 +37,17 @@ def operands_first(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
 def _in_order(order: Iterable[int], nodes: Sequence[NodeProto], maker: Mapping[str, int]) -> bool:
     seen: set[int] = set()
     for n in order:
-        if any(maker[name] not in seen for name in _read(nodes[n]) if name in maker):
+        if any(maker[name] not in seen for name in names_read(nodes[n]) if name in maker):
             return False
         seen.add(n)
     return True
 
 
-def _read(node: NodeProto) -> Iterator[str]:
+def names_read(node: NodeProto) -> Iterator[str]:
     """Names that a node reads, also from inside its bodies."""
     yield from (name for name in node.input if name)
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
             yield from (output.name for output in graph.output)
             for inner in graph.node:
-                yield from _read(inner)
+                yield from names_read(inner)

@@ -17,7 +17,7 @@ C = TypeVar("C", bound=Converter)
 FAMILIES = ("activation", "attention", "cast", "constant", "control", "conv", "elementwise", "loop", "loss", "matmul",
             "microsoft", "microsoft_attention", "microsoft_diffusion", "microsoft_quant", "ml", "ml_trees",
             "movement", "norm", "pad", "pooling", "qlinear", "quant", "random", "recurrent", "reduce", "resize",
-            "sequence", "shape", "signal", "slicing", "sort", "training", "vision")
+            "scan", "sequence", "shape", "signal", "slicing", "sort", "training", "vision")
 
 _CONVERTERS: dict[tuple[str, str], dict[int, Converter]] = {}
 _BROADCASTING: set[Converter] = set()

@@ -1,7 +1,7 @@
 """Sequences and optional values: known element by element at import, so that no op is left of them.
 
 A sequence's length and every position must be known at import; its elements are tensors like others. Loops that carry
-a sequence are unrolled (:mod:`control`).
+a sequence are unrolled, but those that only append to one (:mod:`grown_lists`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from xcc import _mlir, symbolic
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Absent, Context, Tensor, TensorList, Value
 from xcc.frontends.onnx.element_types import from_onnx
+from xcc.frontends.onnx.grown_lists import GrownList
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import slice_axis, squeeze, unsqueeze
 from xcc.symbolic import Dim
@@ -66,6 +67,9 @@ def sequence_at(cx: Context) -> Tensor:
 
 @onnx_op("SequenceLength", since=11)
 def sequence_length(cx: Context) -> Tensor:
+    given = cx.inputs[0]
+    if isinstance(given, GrownList):
+        return Tensor.of_dims(np.array(given.rows.shape[0], object), np.dtype(np.int64))
     return cx.known(np.array(len(_elements(cx)), np.int64))
 
 
@@ -97,11 +101,13 @@ def split_to_sequence(cx: Context) -> TensorList:
 @onnx_op("ConcatFromSequence", since=11)
 def concat_from_sequence(cx: Context) -> _mlir.Value:
     """concat_result = ConcatFromSequence(input_sequence; axis, new_axis)."""
+    given, new = cx.inputs[0], bool(cx.attr("new_axis", 0))
+    if isinstance(given, GrownList):
+        return given.concatenated(cx.normal_axis(cx.attr("axis"), len(given.rows.shape) - 1 + new), new)
     elements = _elements(cx)
     if not elements:
         cx.misfit("an empty sequence has no concatenation")
     values = [cx.graph.materialize(t) for t in elements]
-    new = bool(cx.attr("new_axis", 0))
     axis = cx.normal_axis(cx.attr("axis"), len(elements[0].shape) + new)
     return xt.concatenate(*[unsqueeze(v, [axis]) if new else v for v in values], axis=axis)
 

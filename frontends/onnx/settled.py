@@ -34,7 +34,7 @@ class Sizes:
     def settled(self, value: Value) -> Value:
         """`value` with numbers for the dims, of its shape and among its data, that are always the same number."""
         if isinstance(value, TensorList):
-            return TensorList(tuple(map(self.tensor, value.elements)), value.dtype, value.name)
+            return value.holding(tuple(map(self.tensor, value.tensors)))
         return self.tensor(value) if isinstance(value, Tensor) else value
 
     def tensor(self, value: Tensor) -> Tensor:

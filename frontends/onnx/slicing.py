@@ -1,4 +1,4 @@
-"""Slices, whose places are known at compile time or only their sizes are."""
+"""Slices, whose places are known at compile time or only their sizes are; else :mod:`counted_slices`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from xcc import symbolic
 from xcc._mlir import Value
 from xcc.bounds import Undecided, interval, sign
 from xcc.dialects import xt
-from xcc.frontends.onnx.context import Context, Shape
+from xcc.frontends.onnx.context import Context, RuntimeShape, Shape
+from xcc.frontends.onnx.counted_slices import counted_slice
 from xcc.frontends.onnx.ratio import is_negative
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import convert, dim_scalar, scalar
@@ -36,7 +37,13 @@ def slice_operands(cx: Context) -> Value:
     sizes = cx.declared()
     if sizes is not None and any(cx.tensor(i).data is None for i in (1, 2)) and all(s == 1 for s in steps):
         return _runtime_slice(cx, axes, sizes)
-    return _slice(cx, cx.dims(1), cx.dims(2), axes, steps)
+    try:
+        starts, ends = cx.dims(1), cx.dims(2)
+    except RuntimeShape as e:
+        if not cx.graph.model.may_count(e) or any(step <= 0 for step in steps):
+            raise
+        return counted_slice(cx, axes, steps)
+    return _slice(cx, starts, ends, axes, steps)
 
 
 def _slice(cx: Context, starts: Any, ends: Any, axes: Any, steps: Any) -> Value:

@@ -20,6 +20,9 @@ REASONS: dict[str, str] = {
                          "options={'zipmap': False}",
     "ImageDecoder": "decodes compressed image files",
 }
+DOMAINS = {"com.microsoft.nchwc": "in the layout that onnxruntime chose for one machine; let it save the model at its "
+                                  "level ORT_ENABLE_EXTENDED"}
+"""Why none of a domain's ops is imported."""
 _SHOWN = 3
 _OLDER = {"Add", "AveragePool", "BatchNormalization", "Div", "Gemm", "Mul", "Pow", "PRelu", "Sub"}
 """Ops whose converters know the rules before opset 7."""
@@ -36,7 +39,8 @@ def check_supported(source: Source, opsets: dict[str, int], functions: Functions
     for (domain, op, opset), nodes in sorted(missing.items()):
         more = f" and {len(nodes) - _SHOWN} more" if len(nodes) > _SHOWN else ""
         label = f"{domain}.{op}" if domain else op
-        reason = f", {REASONS[label]}" if label in REASONS else ""
+        why = REASONS.get(label) or DOMAINS.get(domain)
+        reason = f", {why}" if why else ""
         parts.append(f"{label} (opset {opset}{reason}; {', '.join(nodes[:_SHOWN])}{more})")
     raise UserError(f"{source.name}: {len(missing)} unsupported op{'s' * (len(missing) > 1)}: {'; '.join(parts)}")
 

@@ -15,6 +15,9 @@ from xcc.passes.xt.graph.rewrite import name_of, rewrite
 from xcc.passes.xt.products.panels import static_shape
 from xcc.weights import WeightStore
 
+LEFT_OVER = 0.25
+"""Of a dim, what may be left over in its last byte before lanes are interleaved instead."""
+
 
 @register_pass
 class PackBits(Pass):
@@ -48,9 +51,11 @@ def _unpacked(op: Operation, store: WeightStore) -> Value | None:
 
 def packed_axis(shape: Sequence[int], count: int) -> int:
     """The dim along which `count` numbers share a byte: that with the least left over in its last byte, the last but
-    one where several are alike, the last one if nothing else will do."""
-    def cost(d: int) -> tuple[float, bool, int]:
-        return -shape[d] % count / shape[d], d == len(shape) - 1, -d
+    one where several are alike; the last one, whose lanes would be interleaved, where the others leave over more than
+    LEFT_OVER."""
+    def cost(d: int) -> tuple[bool, bool, float, int]:
+        left = -shape[d] % count / shape[d]
+        return left > LEFT_OVER, d == len(shape) - 1, left, -d
 
     return min(range(len(shape)), key=cost)
 

@@ -97,7 +97,8 @@ def _parts(call: Operation, kernels: dict[str, Operation]) -> list[_Part]:
     axis, operands = xt.attrs_of(op).axis, list(op.operands)
     sizes = [d for v in operands if isinstance(d := xt.shape_of(v)[axis], int)]
     given = [call.operands[arguments.index(v)] for v in operands]
-    if len(sizes) != 2 or given[0] == given[1]:
+    others = [tuple(d for n, d in enumerate(xt.shape_of(v)) if n != axis) for v in operands]
+    if len(sizes) != 2 or given[0] == given[1] or others[0] != others[1]:      # sizes that only a run compares
         return []
     return [_Part(v, n, axis, sizes[n], sizes[1 - n]) for n, v in enumerate(given)]
 

@@ -12,6 +12,8 @@ import pytest
 from compiled import behind_poison, check, compare, compiled, examples, filled, module_of, on_chip
 from hypothesis import given
 from hypothesis import strategies as st
+from small_graphs import check as check_graph
+from small_graphs import node, numbers
 
 from xcc._mlir import ir
 from xcc.dialects import xt
@@ -115,6 +117,13 @@ def test_parts_that_their_kernels_store(chip: str, first: bool, dtype: str, axis
         outputs = model.run({f"x{i}": behind_poison(a) for i, a in enumerate(given)})
         for got, want in zip(outputs.values(), interpret(module, given), strict=True):
             compare(got, want, 4.0)
+
+
+def test_parts_of_rows_that_a_run_compares() -> None:
+    """A product beside an input of as many rows, whose number has another name."""
+    inputs = {"x": numbers(37, 40), "z": numbers(37, 32)}
+    check_graph([node("MatMul", "x w", "a"), node("Concat", "a z", "y", axis=1)], inputs, "y", {"w": numbers(40, 96)},
+          "sm_90a", dims={"x": ["n", 40], "z": ["m", 32]})
 
 
 @given(st.data())

@@ -137,13 +137,13 @@ def multiply(k: KernelBuilder, op: Operation, plan: Contraction) -> Value:
     i = plan.instruction
     assert i is not None
     numbers = [n for n in (0, 1) if (plan.lhs, plan.rhs)[n] is None]     # of the operands in shared memory
-    tiles = [tile for n in numbers if (tile := k.staged.get(op.operands[n])) is not None]
-    alone = len(tiles) < len(numbers)
-    if alone:
-        tiles = _in_shared(k, op, plan, numbers)
+    staged = {n: tile for n in numbers if (tile := k.staged.get(op.operands[n])) is not None}
+    alone = len(staged) < len(numbers)
+    if alone:       # one may be there, and the other computed in registers, as decoded weights are
+        staged |= _in_shared(k, op, plan, [n for n in numbers if n not in staged])
     others = (plan.m[0], plan.n[0])
     operands = {n: _Operand(tile, plan.maps[n].index(plan.k[0]), plan.maps[n].index(others[n]),
-                            plan.maps[2].index(others[n])) for n, tile in zip(numbers, tiles, strict=True)}
+                            plan.maps[2].index(others[n])) for n, tile in sorted(staged.items())}
     value, layout, size = k.get(op.operands[2]), plan.result, i.c.registers
     i64 = ir.IntegerType.get_signless(64)
     attributes = {name: ir.IntegerAttr.get(i64, n) for name, n in (("m", i.m), ("n", i.n), ("k", i.k))}
@@ -223,10 +223,10 @@ def fence_writes() -> None:
         "space": ir.Attribute.parse("#nvvm.shared_space<cta>")})
 
 
-def _in_shared(k: Any, op: Operation, plan: Contraction, numbers: list[int]) -> list[StagedTile]:
+def _in_shared(k: Any, op: Operation, plan: Contraction, numbers: list[int]) -> dict[int, StagedTile]:
     """Operands written to shared memory for this contraction alone."""
     k.shared.begin()
-    tiles = []
+    tiles = {}
     offset = -k.shared.reserved % ALIGNMENT
     for n in numbers:
         value = op.operands[n]
@@ -235,7 +235,7 @@ def _in_shared(k: Any, op: Operation, plan: Contraction, numbers: list[int]) -> 
         memory = matrix_memory(plan, n, layout, element_bytes(stored))
         tile = StagedTile(value, [], memory, stored, k.shared.buffer(memory.shape[0], stored, offset))
         k.shared.write(nearest(k.get(value)) if plan.truncates else k.get(value), tile.buffer, memory.compose(layout))
-        tiles.append(tile)
+        tiles[n] = tile
         offset += -(-tile.slot_bytes // ALIGNMENT) * ALIGNMENT
     fence_writes()
     gpu_d.barrier()

@@ -222,17 +222,24 @@ def _compare(b: Builder, how: str, left: Value, right: Value) -> Value:
 
 
 def piece_reads(kernel: Kernel, place: Domain) -> Iterator[tuple[Tensor, Access]]:
-    """What the kernel's pieces are read from, and where the result's coordinates walk it: up to a constant."""
+    """What the kernel's pieces are read from, and where the result's coordinates walk it: up to a constant. What is
+    left of a value whose ends a slice cuts off is one piece."""
     for op in kernel.ops:
         position = place.position.get(op)
         if op.operation is None or position is None:
             continue
         pieces = Pieces.of(maker(op.yielded[0]))
         at = op.loops_at(position)
-        for read in map(owner_op, pieces.values if pieces is not None else ()):
+        for read in map(owner_op, pieces.values if pieces is not None else _cut(op.yielded[0])):
             t = kernel.by_value[read.operands[0]]
             loops = [_walked(v) for v in list(read.operands)[1:]]
             yield t, tuple(at.get(f"i{loops[group[0]]}", 0) for group in t.groups)
+
+
+def _cut(value: Value) -> tuple[Value, ...]:
+    """`value` where it is read at the coordinates of loops, which end before what is read does; else nothing."""
+    read = maker(value, "tensor.extract")
+    return (value,) if read is not None and all(_loop(i) is not None for i in list(read.operands)[1:]) else ()
 
 
 def _walked(index: Value) -> int | None:

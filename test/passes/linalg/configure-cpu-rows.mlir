@@ -231,6 +231,32 @@ func.func private @cut_out(%x: tensor<100x64xf32>) -> tensor<64x96xf32>
 }
 
 // -----
+#column = affine_map<(d0, d1) -> (d1, d0)>
+#line = affine_map<(d0, d1) -> (d0, d1)>
+
+// So is that of a slice from the first element on, which is a value of its own.
+// CHECK-LABEL: func.func private @first
+// CHECK-SAME: vector = array<i64: 16, 16>
+func.func private @first(%x: tensor<100x64xf32>) -> tensor<64x96xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[100, 64]], xt.result_dims = [[64, 96]]} {
+  %s = tensor.empty() : tensor<96x64xf32>
+  %c = linalg.generic {indexing_maps = [#line], iterator_types = ["parallel", "parallel"]} outs(%s : tensor<96x64xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %a = tensor.extract %x[%i, %j] : tensor<100x64xf32>
+    linalg.yield %a : f32
+  } -> tensor<96x64xf32>
+  %e = tensor.empty() : tensor<64x96xf32>
+  %y = linalg.generic {indexing_maps = [#column, #line], iterator_types = ["parallel", "parallel"]}
+      ins(%c : tensor<96x64xf32>) outs(%e : tensor<64x96xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<64x96xf32>
+  return %y : tensor<64x96xf32>
+}
+
+// -----
 #shifted = affine_map<(d0, d1, d2) -> (d0, d1 + d2)>
 #window = affine_map<(d0, d1, d2) -> (d2)>
 #result = affine_map<(d0, d1, d2) -> (d0, d1)>

@@ -22,13 +22,19 @@ func.func @main(%x: tensor<7x64xf32>) -> tensor<7x48xf32> {
 }
 
 // -----
-// Odd sizes: along the dim that leaves least of its last byte; one row of numbers shares bytes along the row.
+// Odd sizes: along the dim that leaves least of its last byte; one row of numbers shares bytes along the row, as do rows
+// of which others leave over more than a quarter, but not five of them, though the row would leave over nothing.
 // CHECK: name = "odd.bytes"} : () -> tensor<17x21xui8>
 // CHECK: name = "row.bytes"} : () -> tensor<1x5xui8>
 // CHECK: name = "bits.bytes"} : () -> tensor<9x2xui8>
-func.func @sizes() -> (tensor<33x21xui4>, tensor<1x9xf4E2M1FN>, tensor<33x2xi2>) {
+// CHECK: name = "five.bytes"} : () -> tensor<5x3x16xui8>
+// CHECK: name = "three.bytes"} : () -> tensor<3x8xui8>
+func.func @sizes() -> (tensor<33x21xui4>, tensor<1x9xf4E2M1FN>, tensor<33x2xi2>, tensor<5x5x16xui4>, tensor<3x16xui4>) {
   %a = "xt.weight"() {name = "odd"} : () -> tensor<33x21xui4>
   %b = "xt.weight"() {name = "row"} : () -> tensor<1x9xf4E2M1FN>
   %c = "xt.weight"() {name = "bits"} : () -> tensor<33x2xi2>
-  return %a, %b, %c : tensor<33x21xui4>, tensor<1x9xf4E2M1FN>, tensor<33x2xi2>
+  %d = "xt.weight"() {name = "five"} : () -> tensor<5x5x16xui4>
+  %e = "xt.weight"() {name = "three"} : () -> tensor<3x16xui4>
+  return %a, %b, %c, %d, %e
+      : tensor<33x21xui4>, tensor<1x9xf4E2M1FN>, tensor<33x2xi2>, tensor<5x5x16xui4>, tensor<3x16xui4>
 }

@@ -89,3 +89,25 @@ module {
     return %y : tensor<2x8x32xf16>
   }
 }
+
+// -----
+// Rows whose sizes only a run compares stay apart: the second part's may not be those of the whole.
+// CHECK-LABEL: func.func @main
+// CHECK: "xtv.dispatch"(%{{.*}}) {kernel = @wide, symbols = ["n"]}
+// CHECK: "xtv.dispatch"(%{{.*}}, %{{.*}}) {kernel = @join, symbols = ["n", "m"]}
+module attributes {xcc.stage = "kernels", xt.equal = [["n", "m"]]} {
+  func.func @main(%x: tensor<?x128xf16, ["n", 128]> {xt.name = "x"}, %b: tensor<?x64xf16, ["m", 64]> {xt.name = "b"})
+      -> (tensor<?x192xf16, ["n", 192]> {xt.name = "y"}) {
+    %a = "xtv.dispatch"(%x) {kernel = @wide, symbols = ["n"]} : (tensor<?x128xf16, ["n", 128]>) -> tensor<?x128xf16, ["n", 128]>
+    %0 = "xtv.dispatch"(%a, %b) {kernel = @join, symbols = ["n", "m"]} : (tensor<?x128xf16, ["n", 128]>, tensor<?x64xf16, ["m", 64]>) -> tensor<?x192xf16, ["n", 192]>
+    return %0 : tensor<?x192xf16, ["n", 192]>
+  }
+  func.func private @wide(%x: tensor<?x128xf16, ["d0", 128]>) -> tensor<?x128xf16, ["d0", 128]> attributes {xt.kernel, xt.symbols = ["d0"]} {
+    %y = "xt.exp"(%x) : (tensor<?x128xf16, ["d0", 128]>) -> tensor<?x128xf16, ["d0", 128]>
+    return %y : tensor<?x128xf16, ["d0", 128]>
+  }
+  func.func private @join(%a: tensor<?x128xf16, ["d0", 128]>, %b: tensor<?x64xf16, ["d1", 64]>) -> tensor<?x192xf16, ["d0", 192]> attributes {xt.kernel, xt.symbols = ["d0", "d1"]} {
+    %y = "xtv.concatenate"(%a, %b) {axis = 1 : i64} : (tensor<?x128xf16, ["d0", 128]>, tensor<?x64xf16, ["d1", 64]>) -> tensor<?x192xf16, ["d0", 192]>
+    return %y : tensor<?x192xf16, ["d0", 192]>
+  }
+}

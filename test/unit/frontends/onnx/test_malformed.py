@@ -113,9 +113,10 @@ def test_attributes_of_another_type() -> None:
 
 def test_unsupported_ops_come_in_one_message() -> None:
     nodes = [node("StringConcat", ["x", "x"], ["a"], name="s1"), node("Mystery", ["x"], ["b"], name="m1"),
-             node("Mystery", ["x"], ["c"], name="m2")]
+             node("Mystery", ["x"], ["c"], name="m2"), node("ReorderInput", ["x"], ["d"], domain="com.microsoft.nchwc")]
     text = message(model(nodes, [value("x", [2])], [value("c", [2])]))
-    assert "2 unsupported ops" in text and "'m1', 'm2'" in text and "strings" in text
+    assert "3 unsupported ops" in text and "'m1', 'm2'" in text and "strings" in text
+    assert "com.microsoft.nchwc.ReorderInput (opset 1, in the layout that onnxruntime chose" in text
 
 
 def test_unsupported_opset_and_types() -> None:
