@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -19,7 +18,7 @@ from xcc.frontends.torch.keep import new_zeros_with_same_feature_meta
 from xcc.frontends.torch.whole_resizes import RESIZES, declare_whole_resizes
 from xcc.frontends.torch.zero_tensors import declare_zero_tensors
 
-__all__ = ["TRACED", "declare_fake_ops"]
+__all__ = ["declare_fake_ops"]
 
 
 @cache
@@ -65,20 +64,3 @@ def _take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
     shape = torch.broadcast_shapes(*beside)         # type: ignore[no-untyped-call]
     wide = (v.expand(*shape[:dim], v.shape[dim], *shape[dim + 1:]) for v in (x, indices))
     return next(wide).gather(dim, next(wide))
-
-
-def _root_of_size(n: int) -> int:
-    """The same as ``math.isqrt`` for numbers below 2^52."""
-    return int(n ** 0.5)
-
-
-def _power_of_e(x: float) -> float:
-    return math.e ** x
-
-
-def _logarithm(x: float, base: float = math.e) -> float:
-    return math.log2(x) / math.log2(base)
-
-
-TRACED = {math.isqrt: _root_of_size, math.exp: _power_of_e, math.log: _logarithm}
-"""What Dynamo traces for Python's functions of a number that a run tells, in terms of those that it knows."""

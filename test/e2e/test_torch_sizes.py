@@ -217,16 +217,34 @@ def test_a_slice_up_to_the_last_n_elements() -> None:
 
 
 def test_windows_that_sizes_decide_are_numbers() -> None:
-    """Padding, strides and groups are compiled for each value of theirs, not for each size; in the gradients too."""
+    """Strides and groups are compiled for each value of theirs, not for each size, in the gradients too; paddings are
+    free."""
     def f(x: Any, w: Any) -> Any:
         return F.conv2d(x, w, padding=x.shape[2] % 4, stride=max(1, x.shape[3] // 8), groups=x.shape[1])
 
     compiled = xcc.torch.compile(f, strict=True, versions=0)
-    for n, (size, made) in enumerate((((2, 4, 9, 9), 1), ((1, 4, 13, 11), 1), ((2, 4, 10, 9), 2))):
+    for n, (size, made) in enumerate((((2, 4, 9, 9), 1), ((1, 4, 10, 11), 1), ((2, 4, 10, 17), 2))):
         given = [torch.randn(size, requires_grad=True), torch.randn(4, 1, 3, 3, requires_grad=True)]
         wanted, found = (torch.autograd.grad(own(*given).square().sum(), given) for own in (f, compiled))
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4, msg=str(n))
         assert counters["stats"]["unique_graphs"] == made
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: F.avg_pool2d(x, x.shape[2:]).square() + F.avg_pool2d(x, (1, x.shape[3]), (1, 1)).square(),
+    lambda x: F.max_pool2d(x.relu(), x.shape[2:]) * F.max_pool2d(x, (2, x.shape[3]), (1, x.shape[3]), (1, 0)),
+    lambda x: F.grid_sample(x, F.affine_grid(x[:, 0, :2, :3], x.shape[:2] + x.shape[2:], False), align_corners=False),
+    lambda x: F.affine_grid(x[:, 0, :2, :3], list(x.shape), True) * torch.linspace(-1, 1, x.shape[3])[:, None]])
+def test_sizes_that_torch_takes_as_constants(f: Callable[..., Any]) -> None:
+    """Windows of all of a dim, grids; in the gradients too. Of equal elements the first has the gradient."""
+    compiled = xcc.torch.compile(f, strict=True, versions=0)
+    for size in ((2, 3, 5, 8), (1, 3, 9, 6), (3, 3, 6, 7)):
+        x = torch.randn(size, requires_grad=True)
+        found, wanted = compiled(x), f(x)
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+        wanted, found = (torch.autograd.grad(y.square().sum(), x) for y in (wanted, found))
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+        assert counters["stats"]["unique_graphs"] == 1
 
 
 def test_numbers_of_losses_and_norms_that_sizes_decide() -> None:
