@@ -20,7 +20,7 @@ from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.tensor import SymNodeVariable, TensorVariable
-from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+from torch._dynamo.variables.torch import TorchInGraphFunctionVariable as Called
 from torch._subclasses import FakeTensorMode, fake_impls
 from torch.fx.experimental import _config as sizes
 from torch.fx.experimental import symbolic_shapes
@@ -41,7 +41,7 @@ from xcc.frontends.torch.nested_sizes import Patience, uncached
 from xcc.frontends.torch.size_answers import is_of_ones, is_size, learned, of_all, of_elements
 from xcc.frontends.torch.size_order import undivided, within_range
 from xcc.frontends.torch.sized_functions import by_sizes, method_by_sizes
-from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules
+from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules, tensors_of_numbers
 from xcc.frontends.torch.tuple_indices import by_selects, set_by_selects
 
 __all__ = ["compile_all_sizes", "guarded"]
@@ -51,8 +51,7 @@ def compile_all_sizes(model: Callable[..., Any], backend: Callable[..., Any], op
     """``torch.compile(model, backend=backend, dynamic=True, options=options)`` with all sizes alike."""
     _without_guards_of_torch()
     declare_fake_ops()
-    named = torch._TorchCompileWrapper      # equal to one with equal options
-    chosen = named(backend, None, dict(options), True)       # type: ignore[no-untyped-call]
+    chosen = torch._TorchCompileWrapper(backend, None, dict(options), True)     # type: ignore[no-untyped-call]
     context: Any = torch._dynamo.optimize(chosen, dynamic=True)
     context.callback = _Tracing(context.callback)
     return context(model)
@@ -107,9 +106,9 @@ def _without_guards_of_torch() -> None:
     BuiltinVariable._handle_insert_op_in_graph = by_selects(BuiltinVariable._handle_insert_op_in_graph)  # type: ignore[assignment,method-assign]
     TensorVariable.method___setitem__ = set_by_selects(TensorVariable.method___setitem__)  # type: ignore[assignment,method-assign]
     cast(Any, VariableBuilder._type_dispatch_impl).__func__.cache_clear()     # filled by an earlier torch.compile
-    own = TorchInGraphFunctionVariable
-    own.call_function = by_sizes(_with_bools(own.call_function))                    # type: ignore[assignment,method-assign]
+    Called.call_function = by_sizes(_with_bools(Called.call_function))              # type: ignore[assignment,method-assign]
     TensorVariable.call_method = method_by_sizes(TensorVariable.call_method)        # type: ignore[assignment,method-assign]
+    SymNodeVariable.create = staticmethod(tensors_of_numbers(SymNodeVariable.create))   # type: ignore[method-assign]
     SymNodeVariable.evaluate_expr = _USERS.asked(SymNodeVariable.evaluate_expr)     # type: ignore[method-assign]
     ShapeEnv.evaluate_sym_node = _USERS.not_asked(ShapeEnv.evaluate_sym_node)       # type: ignore[method-assign]
 

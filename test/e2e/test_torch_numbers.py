@@ -228,3 +228,16 @@ def test_a_view_of_an_int_is_a_view() -> None:
         return y
 
     assert compilations(f, *((torch.randn(8, 12), i) for i in (2, 4, 1))) == [1] * 3
+
+
+def test_sizes_are_compared_with_tensors() -> None:
+    """Lists of them, in an assertion, too: the graph ends there, or the run checks."""
+    def f(x: Any, n: Any) -> Any:
+        y = x.new_zeros(x.shape[0], n, 2)
+        assert list(y.shape) == [x.shape[0], n, 2]
+        return y + 1 if list(x.shape) == [n, 4] else y - 1
+
+    compiled = xcc.torch.compile(f)
+    for n in (3, 2):
+        x, size = torch.randn(3, 4), torch.tensor(n)
+        torch.testing.assert_close(compiled(x, size), f(x, size))
