@@ -48,7 +48,7 @@ __all__ = ["compile_all_sizes", "guarded"]
 
 
 def compile_all_sizes(model: Callable[..., Any], backend: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """``torch.compile(model, backend=backend, dynamic=True, options=options)`` with all sizes alike."""
+    """``torch.compile(model, backend=backend, dynamic=True, options=options)``, all sizes alike, equal options, too."""
     _without_guards_of_torch()
     declare_fake_ops()
     chosen = torch._TorchCompileWrapper(backend, None, dict(options), True)     # type: ignore[no-untyped-call]
