@@ -15,6 +15,7 @@ from xcc.frontends.torch.ctc import declare_ctc_loss
 from xcc.frontends.torch.cumprod import declare_cumprod
 from xcc.frontends.torch.fake_quantized import declare_fake_quantization
 from xcc.frontends.torch.keep import new_zeros_with_same_feature_meta
+from xcc.frontends.torch.kept_results import copy_kept_results
 from xcc.frontends.torch.whole_resizes import RESIZES, declare_whole_resizes
 from xcc.frontends.torch.zero_tensors import declare_zero_tensors
 
@@ -27,6 +28,7 @@ def declare_fake_ops() -> None:
     at any size, and so are fake quantization and what ``torch.func`` makes of ops."""
     declare_batching_rules()
     declare_zero_tensors()
+    copy_kept_results()
     declare_whole_resizes()
     declare_cumprod()
     declare_ctc_loss()

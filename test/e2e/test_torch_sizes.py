@@ -145,6 +145,30 @@ def test_branches_and_loops() -> None:
     assert counters["stats"]["unique_graphs"] == 1
 
 
+@pytest.mark.parametrize("step", [torch.tanh, torch.exp, lambda h: h])
+def test_gradients_of_steps_that_keep_what_they_give(step: Callable[..., Any]) -> None:
+    """As a recurrent layer's: torch takes what is kept and given for an alias."""
+    w = torch.randn(4, requires_grad=True)
+
+    def body(h: Any, x: Any) -> Any:
+        y = step(h * 0.25 + x)
+        return y, y * w
+
+    def loop(h: Any, x: Any) -> Any:
+        made = []
+        for row in x:
+            h, y = body(h, row)
+            made.append(y)
+        return h, torch.stack(made)
+
+    compiled = xcc.torch.compile(lambda h, x: scan(body, h, x), strict=True, versions=0)
+    for n in (3, 5):
+        given = [torch.randn(4, requires_grad=True), torch.randn(n, 4, requires_grad=True), w]
+        wanted, found = (torch.autograd.grad(sum(y.sum() for y in f(*given[:2])), given) for f in (loop, compiled))
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+    assert counters["stats"]["unique_graphs"] == 1
+
+
 def test_gradients_of_branches_beside_an_op_without_converter() -> None:
     layer = torch.nn.Linear(4, 4)
 
