@@ -129,14 +129,6 @@ def _diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     return torch.diagonal(rest, 0, dim1, dim2)
 
 
-def _unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """A view still."""
-    d = dimension % max(x.dim(), 1)
-    sizes, strides = list(x.shape), list(x.stride())
-    sizes[d], strides[d] = (sizes[d] - size) // step + 1, strides[d] * step
-    return x.as_strided((*sizes, size), (*strides, x.stride()[d]))
-
-
 def _affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     counts = [torch.arange(n, dtype=theta.dtype, device=theta.device) for n in size[2:]]
     lines = [(2 * at - (n - 1)) / max(n - 1 if align_corners else n, 1) for at, n in zip(counts, size[2:], strict=True)]
@@ -233,6 +225,6 @@ SIZED: dict[Function, Function] = {
 """By a function of torch's or of Python's: what is traced where one of its numbers is not a constant."""
 
 METHODS: dict[str, Function] = {
-    "unfold": _unfold, "diagonal": _diagonal,
-    "quantile": SIZED[torch.quantile], "nanquantile": SIZED[torch.nanquantile]}
+    "diagonal": _diagonal, "quantile": SIZED[torch.quantile],
+    "nanquantile": SIZED[torch.nanquantile]}
 """The same of methods of tensors."""

@@ -271,6 +271,22 @@ def test_sizes_that_torch_takes_as_constants(f: Callable[..., Any]) -> None:
         assert counters["stats"]["unique_graphs"] == 1
 
 
+def test_strided_views_of_parts_and_of_turned_tensors() -> None:
+    """Of a part, whose memory has more than its elements, torch makes the view."""
+    def whole(x: Any) -> Any:
+        return x.relu().t().as_strided((2, 3), (1, 2)) * 2
+
+    def part(x: Any) -> Any:
+        return x[:, 1:].as_strided((2, 3), (1, 2)) * 2
+
+    x, y = torch.randn(4, 6), torch.randn(3, 7)
+    assert compilations(whole, ((4, 6),), ((3, 7),)) == [1, 1]
+    with pytest.warns(UserWarning, match="does not fill the memory"):
+        compiled = xcc.torch.compile(part)
+        for given in (x, y):
+            torch.testing.assert_close(compiled(given), part(given))
+
+
 def test_numbers_of_losses_and_norms_that_sizes_decide() -> None:
     def f(x: Any, y: Any) -> Any:
         n = y.shape[0]
