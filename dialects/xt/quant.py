@@ -53,11 +53,13 @@ class _Scaled(Attrs):
 class Quantize(_Scaled, XtOp, name="quantize"):
     """saturate(round(x / scale) + zero_point) as `dtype`; halves to even. For a float `dtype` saturate(x / scale).
 
-    The scale is a scalar, a vector along `axis`, or with `block` of x's shape with ceil(n / block) at `axis`.
+    The scale is a scalar, a vector along `axis`, or with `block` of x's shape with ceil(n / block) at `axis`. With
+    `reciprocal` x * (1 / scale), the quotient rounded to f32, as PyTorch has it.
     """
 
     dtype = dtype()
     saturate = boolean(True)
+    reciprocal = boolean(False)
 
     def infer(a: Attrs, x: TensorType, scale: TensorType, zero_point: TensorType | None) -> TensorType:
         _check_scale(a, x, scale, zero_point)
@@ -67,7 +69,9 @@ class Quantize(_Scaled, XtOp, name="quantize"):
 
     def evaluate(a: Attrs, x: Array, scale: Array, zero_point: Array | None) -> Array:
         with np.errstate(all="ignore"):
-            y = x.astype(np.float32) / spread(a, scale, x).astype(np.float32)
+            step = spread(a, scale, x)
+            y = x.astype(np.float32)
+            y = np.asarray(y * (1 / step).astype(np.float32) if a.reciprocal else y / step.astype(np.float32))
             if is_float(a.dtype):
                 y = y if zero_point is None else y + spread(a, zero_point, x).astype(np.float32)
                 return cast(np.asarray(y, np.float32), a.dtype, a.saturate)

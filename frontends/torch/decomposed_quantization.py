@@ -1,7 +1,8 @@
-"""Ops of namespace ``quantized_decomposed``, which quantization of exported programs (PT2E) writes, in terms of ATen's.
+"""Ops of namespace ``quantized_decomposed``, which quantization of exported programs (PT2E) writes, in terms of ATen's,
+but for those that are converted (:mod:`quantized`).
 
-    quantize_per_tensor(x)      ->    clamp(round(x / scale) + zero, low, high), as bytes
-    dequantize_per_tensor(q)    ->    (q - zero) * scale
+    quantize_per_token(x)      ->    clamp(round(x / scale) + zero, low, high), as bytes
+    dequantize_per_token(q)    ->    (q - zero) * scale
 
 The namespace is there once :func:`declare_quantized_ops`, the program or torchao imported torch's module of it.
 """
@@ -25,10 +26,6 @@ def _whole(x: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
     """The number that stands for x, not yet clamped."""
     inverse = scale.reshape(()).double().reciprocal().to(torch.float32)
     return torch.round(x.to(torch.float32) * inverse) + zero.reshape(())
-
-
-def _quantize(x: Tensor, scale: Tensor, zero: Tensor, low: int, high: int, dtype: torch.dtype) -> Tensor:
-    return _whole(x, scale, zero).clamp(low, high).to(dtype)
 
 
 def _quantize_between(x: Tensor, scale: Tensor, zero: Tensor, low: Tensor, high: Tensor, dtype: torch.dtype) -> Tensor:
@@ -67,18 +64,18 @@ def _quantize_groups(x: Tensor, scales: Tensor, zeros: Tensor, low: int, high: i
 
 
 _OWN: dict[str, Callable[..., object]] = {
-    "quantize_per_tensor.tensor": _quantize, "quantize_per_tensor.tensor2": _quantize_between,
-    "dequantize_per_tensor.tensor": _dequantize, "dequantize_per_tensor.tensor2": _dequantize,
+    "quantize_per_tensor.tensor2": _quantize_between, "dequantize_per_tensor.tensor2": _dequantize,
     "choose_qparams.tensor": _choose, "choose_qparams_symmetric.tensor": _choose_symmetric,
     "quantize_per_channel_group.default": _quantize_groups}
 """torch's own kernels read values of tensors (scales as numbers, whether there are NaNs), which a trace has not."""
 
-_AS_TORCH = ("quantize_per_tensor.default", "dequantize_per_tensor.default", "quantize_per_channel.default",
-             "dequantize_per_channel.default", "choose_qparams_per_token.default",
+_AS_TORCH = ("quantize_per_channel.default", "dequantize_per_channel.default", "choose_qparams_per_token.default",
              "choose_qparams_per_token_asymmetric.default", "quantize_per_token.default",
              "dequantize_per_token.default", "dequantize_per_channel_group.default",
              "convert_element_type.no_fuse")
 """torch's own kernels are of ATen's ops."""
+
+_BY_CHANNEL = ("quantize_per_channel.default", "dequantize_per_channel.default")
 
 
 def declare_quantized_ops() -> None:
@@ -93,5 +90,13 @@ def quantized_decompositions() -> dict[object, Callable[..., object]]:
         packet, overload = name.split(".")
         op = getattr(getattr(torch.ops.quantized_decomposed, packet, None), overload, None)
         if op is not None:
-            table[op] = _OWN.get(name) or partial(op._op_dk, DispatchKey.CompositeExplicitAutograd)
+            rule = _OWN.get(name) or partial(op._op_dk, DispatchKey.CompositeExplicitAutograd)
+            table[op] = partial(_of_float_zeros, rule) if name in _BY_CHANNEL else rule
     return table
+
+
+def _of_float_zeros(rule: Callable[..., object], x: Tensor, scales: Tensor, zeros: Tensor | None, *rest: object,
+                    **named: object) -> object:
+    """Zero points that are no integers: the converters take those that are."""
+    floats = zeros is not None and zeros.is_floating_point()
+    return rule(x, scales, zeros, *rest, **named) if floats else NotImplemented

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -16,10 +15,11 @@ from xcc.frontends.torch.ctc import declare_ctc_loss
 from xcc.frontends.torch.cumprod import declare_cumprod
 from xcc.frontends.torch.fake_quantized import declare_fake_quantization
 from xcc.frontends.torch.keep import new_zeros_with_same_feature_meta
+from xcc.frontends.torch.kept_results import copy_kept_results
 from xcc.frontends.torch.whole_resizes import RESIZES, declare_whole_resizes
 from xcc.frontends.torch.zero_tensors import declare_zero_tensors
 
-__all__ = ["TRACED", "declare_fake_ops"]
+__all__ = ["declare_fake_ops"]
 
 
 @cache
@@ -28,6 +28,7 @@ def declare_fake_ops() -> None:
     at any size, and so are fake quantization and what ``torch.func`` makes of ops."""
     declare_batching_rules()
     declare_zero_tensors()
+    copy_kept_results()
     declare_whole_resizes()
     declare_cumprod()
     declare_ctc_loss()
@@ -65,20 +66,3 @@ def _take_along_dim(x: Any, indices: Any, dim: int | None = None) -> Any:
     shape = torch.broadcast_shapes(*beside)         # type: ignore[no-untyped-call]
     wide = (v.expand(*shape[:dim], v.shape[dim], *shape[dim + 1:]) for v in (x, indices))
     return next(wide).gather(dim, next(wide))
-
-
-def _root_of_size(n: int) -> int:
-    """The same as ``math.isqrt`` for numbers below 2^52."""
-    return int(n ** 0.5)
-
-
-def _power_of_e(x: float) -> float:
-    return math.e ** x
-
-
-def _logarithm(x: float, base: float = math.e) -> float:
-    return math.log2(x) / math.log2(base)
-
-
-TRACED = {math.isqrt: _root_of_size, math.exp: _power_of_e, math.log: _logarithm}
-"""What Dynamo traces for Python's functions of a number that a run tells, in terms of those that it knows."""

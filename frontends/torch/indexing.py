@@ -181,13 +181,12 @@ def masked_select(cx: Context) -> Value:
 def diagonal(cx: Context) -> Value:
     """The elements whose places along dim1 and dim2 differ by offset, in a last dim."""
     first, second, offset = cx.axis("dim1"), cx.axis("dim2"), cx.get("offset", 0)
-    shape, length = cx.shape("self"), cx.out().shape[-1]
-    rest = [d for d in range(len(shape)) if d not in (first, second)]
-    x = xt.transpose(cx.tensor("self"), perm=(*rest, first, second))
-    width = shape[second]
-    flat = xt.reshape(x, shape=(*(shape[d] for d in rest), shape[first] * width))
-    start = offset if offset >= 0 else -offset * width
-    return xt.gather(flat, stepped(length, width + 1, start), axis=len(rest))
+    length = cx.out().shape[-1]
+    rest = [d for d in range(cx.rank()) if d not in (first, second)]
+    x = xt.transpose(cx.tensor("self"), perm=(first, second, *rest))
+    rows, columns = (along(stepped(length, 1, start), 0, 2) for start in (max(-offset, 0), max(offset, 0)))
+    made = xt.gather_nd(x, xt.concatenate(rows, columns, axis=1))
+    return xt.transpose(made, perm=(*range(1, len(rest) + 1), 0))
 
 
 def stepped(length: Dim, step: Dim, start: Dim) -> Value:
@@ -227,12 +226,12 @@ def strided_places(cx: Context) -> Value:
 def memory(cx: Context, name: str) -> Value:
     """A tensor's elements as they lie in torch's memory; it must fill that."""
     x, shape, strides = cx.tensor(name), cx.shape(name), cx.strides(name)
-    order = list(range(len(shape)))
-    sizes, apart = ([d for d in dims if isinstance(d, int)] for dims in (shape, strides))
-    if len(sizes) + len(apart) == 2 * len(shape):
-        order.sort(key=lambda d: -apart[d])
-        if not _dense(sizes, apart, order):
-            cx.fail(f"'{name}' does not fill the memory that it lies in: clone it before as_strided")
+    names = sorted({name for d in (*shape, *strides) for name in symbolic.symbols_of(d)})
+    some = {name: 1009 + 14 * n for n, name in enumerate(names)}      # sizes whose products differ
+    sizes, apart = ([symbolic.evaluate(d, some) for d in dims] for dims in (shape, strides))
+    order = sorted(range(len(shape)), key=lambda d: -apart[d])
+    if not _dense(sizes, apart, order):
+        cx.fail(f"'{name}' does not fill the memory that it lies in: clone it before as_strided")
     if order != sorted(order):
         x = xt.transpose(x, perm=tuple(order))
     return xt.reshape(x, shape=(symbolic.product(shape),))

@@ -19,9 +19,8 @@ from torch._dynamo import symbolic_convert
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
-from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.tensor import SymNodeVariable, TensorVariable
-from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+from torch._dynamo.variables.torch import TorchInGraphFunctionVariable as Called
 from torch._subclasses import FakeTensorMode, fake_impls
 from torch.fx.experimental import _config as sizes
 from torch.fx.experimental import symbolic_shapes
@@ -32,7 +31,7 @@ from torch.utils._sympy import solve
 from torch.utils._sympy.functions import Max, Min
 
 from xcc.frontends.torch.branches import merge_branches_of_nothing
-from xcc.frontends.torch.fake_ops import TRACED, declare_fake_ops
+from xcc.frontends.torch.fake_ops import declare_fake_ops
 from xcc.frontends.torch.fx_facts import hint_of
 from xcc.frontends.torch.kernel_choice import guarding_strides, of_kernels
 from xcc.frontends.torch.layers import whole_layers
@@ -41,18 +40,18 @@ from xcc.frontends.torch.long_traces import told_when_long
 from xcc.frontends.torch.nested_sizes import Patience, uncached
 from xcc.frontends.torch.size_answers import is_of_ones, is_size, learned, of_all, of_elements
 from xcc.frontends.torch.size_order import undivided, within_range
-from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules
+from xcc.frontends.torch.sized_functions import by_sizes, method_by_sizes
+from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules, tensors_of_numbers
 from xcc.frontends.torch.tuple_indices import by_selects, set_by_selects
 
 __all__ = ["compile_all_sizes", "guarded"]
 
 
 def compile_all_sizes(model: Callable[..., Any], backend: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """``torch.compile(model, backend=backend, dynamic=True, options=options)`` with all sizes alike."""
+    """``torch.compile(model, backend=backend, dynamic=True, options=options)``, all sizes alike, equal options, too."""
     _without_guards_of_torch()
     declare_fake_ops()
-    named = torch._TorchCompileWrapper      # equal to one with equal options
-    chosen = named(backend, None, dict(options), True)       # type: ignore[no-untyped-call]
+    chosen = torch._TorchCompileWrapper(backend, None, dict(options), True)     # type: ignore[no-untyped-call]
     context: Any = torch._dynamo.optimize(chosen, dynamic=True)
     context.callback = _Tracing(context.callback)
     return context(model)
@@ -107,8 +106,9 @@ def _without_guards_of_torch() -> None:
     BuiltinVariable._handle_insert_op_in_graph = by_selects(BuiltinVariable._handle_insert_op_in_graph)  # type: ignore[assignment,method-assign]
     TensorVariable.method___setitem__ = set_by_selects(TensorVariable.method___setitem__)  # type: ignore[assignment,method-assign]
     cast(Any, VariableBuilder._type_dispatch_impl).__func__.cache_clear()     # filled by an earlier torch.compile
-    own = TorchInGraphFunctionVariable
-    own.call_function = _with_bools(own.call_function)                              # type: ignore[method-assign]
+    Called.call_function = by_sizes(_with_bools(Called.call_function))              # type: ignore[assignment,method-assign]
+    TensorVariable.call_method = method_by_sizes(TensorVariable.call_method)        # type: ignore[assignment,method-assign]
+    SymNodeVariable.create = staticmethod(tensors_of_numbers(SymNodeVariable.create))   # type: ignore[method-assign]
     SymNodeVariable.evaluate_expr = _USERS.asked(SymNodeVariable.evaluate_expr)     # type: ignore[method-assign]
     ShapeEnv.evaluate_sym_node = _USERS.not_asked(ShapeEnv.evaluate_sym_node)       # type: ignore[method-assign]
 
@@ -200,8 +200,7 @@ def _of_one_rank(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _with_bools(function: Any) -> Any:
-    """Ops take no bool that sizes decide (``is_causal=q.shape[2] > 1``): the model asks for its value, with a guard.
-    Dynamo does not trace functions of :data:`TRACED`."""
+    """Ops take no bool that sizes decide (``is_causal=q.shape[2] > 1``): the model asks for its value, with a guard."""
 
     def value(v: Any) -> Any:
         symbolic = isinstance(v, SymNodeVariable) and isinstance(v.sym_num, torch.SymBool)
@@ -210,9 +209,6 @@ def _with_bools(function: Any) -> Any:
     def call_function(own: Any, tx: Any, args: Any, kwargs: Any) -> Any:
         if not sizes.backed_size_oblivious:
             return function(own, tx, args, kwargs)
-        traced = TRACED.get(own.value)
-        if traced is not None and any(isinstance(v.realize(), SymNodeVariable) for v in args):
-            return UserFunctionVariable(cast(Any, traced)).call_function(tx, args, kwargs)
         if isinstance(own.value, BuiltinFunctionType):
             args, kwargs = [value(a) for a in args], {name: value(a) for name, a in kwargs.items()}
         return function(own, tx, args, kwargs)

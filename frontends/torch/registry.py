@@ -25,8 +25,8 @@ C = TypeVar("C", bound=Converter)
 FAMILIES = ("activation", "adaptive", "arithmetic", "attention", "attention_backward", "bessel", "collective",
             "complex", "control", "conv", "conv_backward", "counting", "ctc_loss", "distance", "draw_state",
             "elementwise", "embedding", "experts", "fourier", "fractional", "grid_backward", "incomplete_gamma",
-            "indexing", "loss", "margin", "matmul", "norm", "padding", "pooling", "pooling_backward", "random",
-            "recurrent", "recurrent_backward", "reduce", "resize", "sampling_backward", "scalars", "scatter",
+            "indexing", "loss", "margin", "matmul", "norm", "padding", "pooling", "pooling_backward", "quantized",
+            "random", "recurrent", "recurrent_backward", "reduce", "resize", "sampling_backward", "scalars", "scatter",
             "segments", "shape", "sorting", "special", "triangular", "vision")
 
 _CONVERTERS: dict[str, Converter] = {}

@@ -10,15 +10,19 @@ import weakref
 from collections.abc import Callable
 
 import torch
+from torch._dynamo.symbolic_convert import InstructionTranslatorBase as Frame
+from torch._dynamo.utils import get_fake_value
 from torch._dynamo.variables.base import VariableTracker
-from torch._dynamo.variables.builder import VariableBuilder
+from torch._dynamo.variables.builder import VariableBuilder, wrap_fx_proxy
 from torch._guards import ChainedSource
+from torch.fx import Proxy
 from torch.fx.experimental import _config as sizes
 
 Literal = Callable[[VariableBuilder, object], VariableTracker]
 Float = Callable[[VariableBuilder, float], VariableTracker]
+Symbol = Callable[..., VariableTracker]
 
-__all__ = ["constants_in_branches", "constants_of_modules"]
+__all__ = ["constants_in_branches", "constants_of_modules", "tensors_of_numbers"]
 
 _first: dict[tuple[int, str], tuple[weakref.ref[object], int | float]] = {}
 """By an owner's id and an attribute's place in it: the owner, weakly, and the number that a trace has seen first."""
@@ -53,6 +57,18 @@ def constants_in_branches(function: Float) -> Float:
             return function(own, value)
 
     return wrap_symfloat
+
+
+def tensors_of_numbers(function: Symbol) -> Symbol:
+    """``SymNodeVariable.create``: what a size and a tensor give (``[x.shape[0]] == [n]``) is a tensor. torch takes it
+    for a number, and to ask for its value is an error."""
+
+    def create(tx: Frame, proxy: Proxy, sym_num: object = None, **options: object) -> VariableTracker:
+        if sym_num is None and sizes.backed_size_oblivious and isinstance(get_fake_value(proxy.node, tx), torch.Tensor):
+            return wrap_fx_proxy(tx, proxy)
+        return function(tx, proxy, sym_num, **options)
+
+    return create
 
 
 def _has_changed(own: VariableBuilder, value: int | float) -> bool | None:

@@ -256,7 +256,7 @@ class _Rules(QuantisedMoves):
         step = array_of(scale, self.weights)
         if step is None or not step > 0:
             return no_match(op, "the scale is no positive constant")
-        parts = divided(x, scale)
+        parts = divided(x, scale if dtype_of(scale) == "f32" else xt.convert(scale, dtype="f32"))
         if parts is None:
             return no_match(op, "it quantises more than integers times factors")
         return xt.requantize(parts, zero_point=int(point), dtype=a.dtype)

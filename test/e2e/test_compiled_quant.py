@@ -45,10 +45,10 @@ def test_quantize_and_back(data: Any) -> None:
     x = filled(shape, data.draw(st.sampled_from([F32, kind])), 0, -40, 40)
     scale = filled(scales, kind, 1, 0.05, 1)
     zero = [zero_points(scales, code, 2)] if not code.startswith("f") and data.draw(st.booleans()) else []
-    dynamic = data.draw(st.booleans()) and "block" not in options
+    dynamic, reciprocal = data.draw(st.booleans()) and "block" not in options, data.draw(st.booleans())
 
     def body(x: Any, scale: Any, *zero: Any) -> Any:
-        q = xt.quantize(x, scale, *zero, dtype=code, **options)
+        q = xt.quantize(x, scale, *zero, dtype=code, reciprocal=reciprocal, **options)
         return q, xt.dequantize(q, scale, *zero, **options)
 
     check(body, x, scale, *zero, dynamic=dynamic)

@@ -208,3 +208,36 @@ def test_numbers_of_modules_behind_another_backend() -> None:
     """Dynamo keeps what it has looked up of its own methods in its first trace."""
     done = subprocess.run([sys.executable, "-c", BEHIND_ANOTHER_BACKEND], check=True, capture_output=True, text=True)
     assert done.stdout == "[1.0, 2.0, 3.0, 4.0] 2\n"
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, i: F.one_hot(torch.arange(5) % i, i) + torch.logspace(0, 1, i, base=2) + torch.linspace(3, -1, i),
+    lambda x, i: (x.diagonal(i, 1, 2), x.diagonal(-i, 1, 2), x.quantile(i / 10, -1)),
+    lambda x, i: F.conv1d(x, torch.ones(2, 12, 3), padding=i) + F.adaptive_avg_pool1d(x[:, :2], 12 + 2 * i - 2),
+    lambda x, i: F.group_norm(x, i, torch.arange(12.), torch.ones(12)) + 1,
+    lambda x, i: F.pixel_unshuffle(F.pixel_shuffle(torch.arange(14400.).view(-1, 2, 2), i + 1), i + 1) + x[0, 0, 0]])
+def test_ints_that_torch_takes_as_constants(f: Callable[..., Any]) -> None:
+    assert compilations(f, *((torch.randn(8, 12, 12), i) for i in (2, 4, 3, 1))) == [1] * 4
+
+
+def test_a_view_of_an_int_is_a_view() -> None:
+    def f(x: Any, i: int) -> Any:
+        y = x.clone()
+        y.diagonal(i).add_(1)
+        y[1:].diagonal(-i).mul_(2)
+        return y
+
+    assert compilations(f, *((torch.randn(8, 12), i) for i in (2, 4, 1))) == [1] * 3
+
+
+def test_sizes_are_compared_with_tensors() -> None:
+    """Lists of them, in an assertion, too: the graph ends there, or the run checks."""
+    def f(x: Any, n: Any) -> Any:
+        y = x.new_zeros(x.shape[0], n, 2)
+        assert list(y.shape) == [x.shape[0], n, 2]
+        return y + 1 if list(x.shape) == [n, 4] else y - 1
+
+    compiled = xcc.torch.compile(f)
+    for n in (3, 2):
+        x, size = torch.randn(3, 4), torch.tensor(n)
+        torch.testing.assert_close(compiled(x, size), f(x, size))

@@ -145,6 +145,30 @@ def test_branches_and_loops() -> None:
     assert counters["stats"]["unique_graphs"] == 1
 
 
+@pytest.mark.parametrize("step", [torch.tanh, torch.exp, lambda h: h])
+def test_gradients_of_steps_that_keep_what_they_give(step: Callable[..., Any]) -> None:
+    """As a recurrent layer's: torch takes what is kept and given for an alias."""
+    w = torch.randn(4, requires_grad=True)
+
+    def body(h: Any, x: Any) -> Any:
+        y = step(h * 0.25 + x)
+        return y, y * w
+
+    def loop(h: Any, x: Any) -> Any:
+        made = []
+        for row in x:
+            h, y = body(h, row)
+            made.append(y)
+        return h, torch.stack(made)
+
+    compiled = xcc.torch.compile(lambda h, x: scan(body, h, x), strict=True, versions=0)
+    for n in (3, 5):
+        given = [torch.randn(4, requires_grad=True), torch.randn(n, 4, requires_grad=True), w]
+        wanted, found = (torch.autograd.grad(sum(y.sum() for y in f(*given[:2])), given) for f in (loop, compiled))
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+    assert counters["stats"]["unique_graphs"] == 1
+
+
 def test_gradients_of_branches_beside_an_op_without_converter() -> None:
     layer = torch.nn.Linear(4, 4)
 
@@ -217,16 +241,50 @@ def test_a_slice_up_to_the_last_n_elements() -> None:
 
 
 def test_windows_that_sizes_decide_are_numbers() -> None:
-    """Padding, strides and groups are compiled for each value of theirs, not for each size; in the gradients too."""
+    """Strides and groups are compiled for each value of theirs, not for each size, in the gradients too; paddings are
+    free."""
     def f(x: Any, w: Any) -> Any:
         return F.conv2d(x, w, padding=x.shape[2] % 4, stride=max(1, x.shape[3] // 8), groups=x.shape[1])
 
     compiled = xcc.torch.compile(f, strict=True, versions=0)
-    for n, (size, made) in enumerate((((2, 4, 9, 9), 1), ((1, 4, 13, 11), 1), ((2, 4, 10, 9), 2))):
+    for n, (size, made) in enumerate((((2, 4, 9, 9), 1), ((1, 4, 10, 11), 1), ((2, 4, 10, 17), 2))):
         given = [torch.randn(size, requires_grad=True), torch.randn(4, 1, 3, 3, requires_grad=True)]
         wanted, found = (torch.autograd.grad(own(*given).square().sum(), given) for own in (f, compiled))
         torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4, msg=str(n))
         assert counters["stats"]["unique_graphs"] == made
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: F.avg_pool2d(x, x.shape[2:]).square() + F.avg_pool2d(x, (1, x.shape[3]), (1, 1)).square(),
+    lambda x: F.max_pool2d(x.relu(), x.shape[2:]) * F.max_pool2d(x, (2, x.shape[3]), (1, x.shape[3]), (1, 0)),
+    lambda x: F.grid_sample(x, F.affine_grid(x[:, 0, :2, :3], x.shape[:2] + x.shape[2:], False), align_corners=False),
+    lambda x: F.affine_grid(x[:, 0, :2, :3], list(x.shape), True) * torch.linspace(-1, 1, x.shape[3])[:, None]])
+def test_sizes_that_torch_takes_as_constants(f: Callable[..., Any]) -> None:
+    """Windows of all of a dim, grids; in the gradients too. Of equal elements the first has the gradient."""
+    compiled = xcc.torch.compile(f, strict=True, versions=0)
+    for size in ((2, 3, 5, 8), (1, 3, 9, 6), (3, 3, 6, 7)):
+        x = torch.randn(size, requires_grad=True)
+        found, wanted = compiled(x), f(x)
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+        wanted, found = (torch.autograd.grad(y.square().sum(), x) for y in (wanted, found))
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+        assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_strided_views_of_parts_and_of_turned_tensors() -> None:
+    """Of a part, whose memory has more than its elements, torch makes the view."""
+    def whole(x: Any) -> Any:
+        return x.relu().t().as_strided((2, 3), (1, 2)) * 2
+
+    def part(x: Any) -> Any:
+        return x[:, 1:].as_strided((2, 3), (1, 2)) * 2
+
+    x, y = torch.randn(4, 6), torch.randn(3, 7)
+    assert compilations(whole, ((4, 6),), ((3, 7),)) == [1, 1]
+    with pytest.warns(UserWarning, match="does not fill the memory"):
+        compiled = xcc.torch.compile(part)
+        for given in (x, y):
+            torch.testing.assert_close(compiled(given), part(given))
 
 
 def test_numbers_of_losses_and_norms_that_sizes_decide() -> None:

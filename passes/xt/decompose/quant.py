@@ -25,7 +25,11 @@ def _spread(a: Attrs, value: Value, x: Value) -> Value:
 @decomposes("quantize")
 def quantize(a: Attrs, x: Value, scale: Value, zero_point: Value | None) -> Value:
     """clamp(round(x / scale) + zero_point) in f32, then the conversion."""
-    y = xt.div(convert(x, "f32"), convert(_spread(a, scale, x), "f32"))
+    if a.reciprocal:
+        inverse = convert(xt.div(const(1.0, scale), scale), "f32")
+        y = xt.mul(convert(x, "f32"), _spread(a, inverse, x))
+    else:
+        y = xt.div(convert(x, "f32"), convert(_spread(a, scale, x), "f32"))
     whole = not xt.is_float(a.dtype)
     y = xt.round_(y) if whole else y
     if zero_point is not None:

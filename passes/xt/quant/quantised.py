@@ -99,11 +99,12 @@ def is_per_tensor(q: Quantised) -> bool:
 
 
 def same_numbers(a: Value, b: Value, weights: WeightStore | None) -> bool:
-    """Whether two values are one, or constants with equal elements; None stands for 0."""
+    """Whether two values are one, or constants with equal elements, rounded to f32; None stands for 0."""
     if a is b or (a is not None and b is not None and a == b):
         return True
     x, y = (np.zeros(()) if v is None else array_of(v, weights) for v in (a, b))
-    return x is not None and y is not None and x.size == y.size and bool(np.all(x.reshape(-1) == y.reshape(-1)))
+    return x is not None and y is not None and x.size == y.size \
+        and bool(np.all(x.reshape(-1).astype(np.float32) == y.reshape(-1).astype(np.float32)))
 
 
 def is_constant(value: Value) -> bool:

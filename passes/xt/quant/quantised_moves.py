@@ -11,6 +11,7 @@ from xcc.passes.xt.graph.match import NoMatch, dims_of, dtype_of, no_match
 from xcc.passes.xt.graph.rewrite import at, name_of, rebuilt
 from xcc.passes.xt.quant.quantised import (
     MOVES,
+    Quantised,
     is_per_tensor,
     number_of,
     quantised,
@@ -28,13 +29,16 @@ class QuantisedMoves:
         self.weights = weights
 
     def move(self, op: Operation) -> Value | None | NoMatch:
-        """move(dequantize(x)) as dequantize(move(x)), the maximum of windows too."""
+        """move(dequantize(x)) as dequantize(move(x)), the maximum of windows too; a transpose turns scales by channel,
+        as of a linear layer's weight."""
         if name_of(op) == "reduce_window" and attrs_of(op).kind != "max":
             return None
         made = [quantised(v) for v in op.operands]
         first = made[0] if made else None
-        if first is None or first.scale is None or not is_per_tensor(first):
+        if first is None or first.scale is None:
             return None
+        if not is_per_tensor(first):
+            return self._turned(op, first) if name_of(op) == "transpose" else None
         if name_of(op) == "reduce_window" and xt.is_float(dtype_of(first.values)):
             return no_match(op, "windows of 8-bit floats")
         for q in made[1:]:
@@ -44,6 +48,11 @@ class QuantisedMoves:
                 return no_match(op, "its operands are quantised differently")
         moved = rebuilt(op, [q.values for q in made if q is not None])
         return xt.dequantize(moved, first.scale, first.zero, axis=0)
+
+    @staticmethod
+    def _turned(op: Operation, q: Quantised) -> Value:
+        axis = list(attrs_of(op).perm).index(q.axis)
+        return xt.dequantize(rebuilt(op, [q.values]), q.scale, q.zero, axis=axis)
 
     def repeated(self, op: Operation) -> Value | None | NoMatch:
         """quantize(dequantize(x)) with equal scales and zero points as x."""
@@ -61,7 +70,8 @@ class QuantisedMoves:
         point = number_of(zero, self.weights)
         if a.dtype not in ("i8", "ui8") or a.dtype == wanted or point is None or dims_of(scale) != ():
             return None
-        new = xt.quantize(x, scale, xt.constant(np.asarray(point + shift(wanted)), wanted), dtype=wanted)
+        new = xt.quantize(x, scale, xt.constant(np.asarray(point + shift(wanted)), wanted), dtype=wanted,
+                          reciprocal=a.reciprocal)
         self._change_readers(op.results[0], new, wanted)
         return with_sign(new, a.dtype)
 

@@ -30,7 +30,7 @@ func.func @main(%arg0: tensor<1x64x8x8xi8> {xt.name = "x0"}) -> (tensor<64x2048x
   %9 = "xt.convolution"(%8, %2) {dtype = f32, filter = "OIHW", groups = 1 : i64, outputs = 0 : i64, high = [1, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [1, 1], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x64x8x8xf32>, tensor<128x64x3x3xf32>) -> tensor<1x128x8x8xf32>
   %10 = "xt.constant"() {value = dense<2.500000e-01> : tensor<f32>} : () -> tensor<f32>
   %11 = "xt.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
-  %12 = "xt.quantize"(%9, %10, %11) {axis = 0 : i64, block = 0 : i64, dtype = i8, saturate = true} : (tensor<1x128x8x8xf32>, tensor<f32>, tensor<i8>) -> tensor<1x128x8x8xi8>
+  %12 = "xt.quantize"(%9, %10, %11) {axis = 0 : i64, block = 0 : i64, dtype = i8, reciprocal = false, saturate = true} : (tensor<1x128x8x8xf32>, tensor<f32>, tensor<i8>) -> tensor<1x128x8x8xi8>
   %13 = "xt.constant"() {value = dense<2.500000e-01> : tensor<f32>} : () -> tensor<f32>
   %14 = "xt.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
   %15 = "xt.dequantize"(%12, %13, %14) {axis = 0 : i64, block = 0 : i64, dtype = f32} : (tensor<1x128x8x8xi8>, tensor<f32>, tensor<i8>) -> tensor<1x128x8x8xf32>
@@ -39,6 +39,6 @@ func.func @main(%arg0: tensor<1x64x8x8xi8> {xt.name = "x0"}) -> (tensor<64x2048x
   %18 = "xt.dot_general"(%17, %5) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<64x128xf32>, tensor<128x2048xf32>) -> tensor<64x2048xf32>
   %19 = "xt.constant"() {value = dense<1.250000e-01> : tensor<f32>} : () -> tensor<f32>
   %20 = "xt.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
-  %21 = "xt.quantize"(%18, %19, %20) {axis = 0 : i64, block = 0 : i64, dtype = i8, saturate = true} : (tensor<64x2048xf32>, tensor<f32>, tensor<i8>) -> tensor<64x2048xi8>
+  %21 = "xt.quantize"(%18, %19, %20) {axis = 0 : i64, block = 0 : i64, dtype = i8, reciprocal = false, saturate = true} : (tensor<64x2048xf32>, tensor<f32>, tensor<i8>) -> tensor<64x2048xi8>
   return %21 : tensor<64x2048xi8>
 }

@@ -30,7 +30,7 @@ func.func @conv(%x: tensor<1x1x4x4xui8>) -> tensor<1x2x4x4xui8> {
   %y = "xt.convolution"(%xf, %wf) {dtype = f32, filter = "OIHW", groups = 1 : i64, outputs = 0 : i64, high = [0, 1], layout = "NCHW", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x1x4x4xf32>, tensor<2x1x1x2xf32>) -> tensor<1x2x4x4xf32>
   %bias = "xt.reshape"(%bf) {shape = [1, 2, 1, 1]} : (tensor<2xf32>) -> tensor<1x2x1x1xf32>
   %z = "xt.add"(%y, %bias) : (tensor<1x2x4x4xf32>, tensor<1x2x1x1xf32>) -> tensor<1x2x4x4xf32>
-  %q = "xt.quantize"(%z, %sy, %zy) {axis = 0 : i64, block = 0 : i64, dtype = ui8, saturate = true} : (tensor<1x2x4x4xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x2x4x4xui8>
+  %q = "xt.quantize"(%z, %sy, %zy) {axis = 0 : i64, block = 0 : i64, dtype = ui8, reciprocal = false, saturate = true} : (tensor<1x2x4x4xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x2x4x4xui8>
   return %q : tensor<1x2x4x4xui8>
 }
 
@@ -62,8 +62,33 @@ func.func @moves(%x: tensor<1x2x4x4xui8>) -> tensor<1x8xui8> {
   %0 = "xt.dequantize"(%x, %s, %z) {axis = 0 : i64, block = 0 : i64, dtype = f32} : (tensor<1x2x4x4xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x2x4x4xf32>
   %1 = "xt.reduce_window"(%0) {dilations = [1, 1, 1, 1], high = [0, 0, 0, 0], kind = "max", low = [0, 0, 0, 0], strides = [1, 1, 2, 2], window = [1, 1, 2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
   %2 = "xt.reshape"(%1) {shape = [1, 8]} : (tensor<1x2x2x2xf32>) -> tensor<1x8xf32>
-  %3 = "xt.quantize"(%2, %s, %z) {axis = 0 : i64, block = 0 : i64, dtype = ui8, saturate = true} : (tensor<1x8xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x8xui8>
+  %3 = "xt.quantize"(%2, %s, %z) {axis = 0 : i64, block = 0 : i64, dtype = ui8, reciprocal = false, saturate = true} : (tensor<1x8xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x8xui8>
   return %3 : tensor<1x8xui8>
+}
+
+// As PyTorch has a linear layer: the weight's scales by channel turn with it, the input is multiplied by the reciprocal of a
+// scale, the result's scale is of f64.
+// CHECK-LABEL: func.func @linear(
+// CHECK-DAG: %[[W:.*]] = "xt.constant"() {{.*}} tensor<2x3xi8>
+// CHECK-DAG: %[[Q:.*]] = "xt.quantize"{{.*}} reciprocal = true
+// CHECK: %[[T:.*]] = "xt.dot_general"(%[[Q]], %[[W]]) {dtype = i32
+// CHECK: "xt.requantize"{{.*}} zero_point = 5
+// SIGNED-LABEL: func.func @linear(
+// SIGNED: "xt.quantize"{{.*}} dtype = i8, reciprocal = true
+func.func @linear(%x: tensor<4x2xf32>) -> tensor<4x3xui8> {
+  %s = "xt.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %z = "xt.constant"() {value = dense<10> : tensor<ui8>} : () -> tensor<ui8>
+  %w = "xt.constant"() {value = dense<[[1, 2], [3, 4], [5, 6]]> : tensor<3x2xi8>} : () -> tensor<3x2xi8>
+  %ws = "xt.constant"() {value = dense<[0.1, 0.2, 0.3]> : tensor<3xf32>} : () -> tensor<3xf32>
+  %os = "xt.constant"() {value = dense<0.05> : tensor<f64>} : () -> tensor<f64>
+  %oz = "xt.constant"() {value = dense<5> : tensor<ui8>} : () -> tensor<ui8>
+  %q = "xt.quantize"(%x, %s, %z) {axis = 0 : i64, block = 0 : i64, dtype = ui8, reciprocal = true, saturate = true} : (tensor<4x2xf32>, tensor<f32>, tensor<ui8>) -> tensor<4x2xui8>
+  %0 = "xt.dequantize"(%q, %s, %z) {axis = 0 : i64, block = 0 : i64, dtype = f32} : (tensor<4x2xui8>, tensor<f32>, tensor<ui8>) -> tensor<4x2xf32>
+  %1 = "xt.dequantize"(%w, %ws) {axis = 0 : i64, block = 0 : i64, dtype = f32} : (tensor<3x2xi8>, tensor<3xf32>) -> tensor<3x2xf32>
+  %2 = "xt.transpose"(%1) {perm = [1, 0]} : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  %3 = "xt.dot_general"(%0, %2) {dtype = f32, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  %4 = "xt.quantize"(%3, %os, %oz) {axis = 0 : i64, block = 0 : i64, dtype = ui8, reciprocal = true, saturate = true} : (tensor<4x3xf32>, tensor<f64>, tensor<ui8>) -> tensor<4x3xui8>
+  return %4 : tensor<4x3xui8>
 }
 
 // A contraction of two activations stays in floats.

@@ -54,8 +54,9 @@ class Case:
         scale = np.float32(self.sx) * self.sw
         return xt.reshape(xt.dequantize(xt.constant(values, "i32"), xt.constant(scale, "f32"), axis=0), shape=shape)
 
-    def output(self, y):
-        return xt.quantize(y, scalar(self.sy, "f32"), scalar(self.zy, self.kinds[2]), axis=0, dtype=self.kinds[2])
+    def output(self, y, scale="f32", reciprocal=False):
+        return xt.quantize(y, scalar(self.sy, scale), scalar(self.zy, self.kinds[2]), axis=0, dtype=self.kinds[2],
+                           reciprocal=reciprocal)
 
 
 def check(module, weights, x, sign="ui8", chip=None):
@@ -103,14 +104,16 @@ def test_convolutions(seed, kinds, inputs, outputs, per_channel, integer, pad, s
 @given(st.integers(0, 1 << 16), kinds, st.integers(1, 17), st.integers(1, 9), st.booleans(), st.booleans(),
        st.booleans())
 def test_products(seed, kinds, depth, columns, per_channel, transposed, symmetric):
+    """Transposed weights lie so, or an op turns them and their scales; results are scaled as ONNX does, or PyTorch."""
     case = Case(seed, kinds, columns, per_channel, symmetric)
     shape = (columns, depth) if transposed else (depth, columns)
     w = case.bytes_of(kinds[1], *shape)
 
     def build(x):
-        y = xt.dot_general(case.input(x), case.weight("w", shape, 0 if transposed else 1), lhs_contract=(2,),
-                           rhs_contract=(1 if transposed else 0,))
-        return case.output(xt.add(y, case.bias(True, (columns,))))
+        w, turned = case.weight("w", shape, 0 if transposed else 1), transposed and seed % 2
+        y = xt.dot_general(case.input(x), xt.transpose(w, perm=(1, 0)) if turned else w, lhs_contract=(2,),
+                           rhs_contract=(1 if transposed and not turned else 0,))
+        return case.output(xt.add(y, case.bias(True, (columns,))), "f64" if seed % 3 else "f32", bool(seed % 5))
 
     module = module_of(build, xt.TensorType((2, 3, depth), kinds[0]))
     check(module, {"w": w}, case.bytes_of(kinds[0], 2, 3, depth))

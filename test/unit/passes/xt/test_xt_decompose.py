@@ -74,6 +74,8 @@ CASES = [
     case("quantize", lambda x, s: xt.quantize(x, s, dtype="i8"), normal(3, 4), np.float32(0.05)),
     case("quantize_axis", lambda x, s, z: xt.quantize(x, s, z, axis=1, dtype="ui8"), normal(3, 4),
          np.array([0.1, 0.2, 0.3, 0.01], np.float32), np.array([3, 128, 0, 255], np.uint8)),
+    case("quantize_reciprocal", lambda x, s: xt.quantize(x, s, axis=1, dtype="i8", reciprocal=True), normal(3, 4),
+         np.array([0.1, 0.2, 0.3, 0.01])),
     case("dequantize_block", lambda x, s: xt.dequantize(x, s, axis=1, block=2),
          np.arange(15, dtype=np.int8).reshape(3, 5), normal(3, 3)),
     case("dynamic_quantize", lambda x: xt.dynamic_quantize(x), normal(3, 4)),
