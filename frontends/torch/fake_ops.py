@@ -37,6 +37,9 @@ def declare_fake_ops() -> None:
         op = getattr(torch.ops.aten, f"{name}_backward").default
         if op not in meta_table and op not in fake_impls.op_implementations_dict:
             fake_impls.register_op_impl(op)(_as_input)
+    glu = torch.ops.aten.glu.default
+    meta_table[glu] = torch.ops.aten.empty_like.default         # that there is one keeps torch 2.11 from taking it apart
+    fake_impls.register_op_impl(glu)(_halved)
     fake_impls.register_op_impl(torch.ops.aten._new_zeros_with_same_feature_meta.default)(_zeros)
     composite, along = torch._C.DispatchKey.CompositeImplicitAutograd, torch.ops.aten.take_along_dim.default
     if composite not in along.py_kernels:
@@ -46,6 +49,19 @@ def declare_fake_ops() -> None:
 def _as_input(mode: Any, op: Any, grad: Any, output_size: Any, input_size: Any, *rest: Any, **named: Any) -> Any:
     with mode:
         return grad.new_empty(input_size)
+
+
+def _halved(mode: AbstractContextManager[object], op: object, x: torch.Tensor, dim: int = -1) -> torch.Tensor:
+    """The result of glu, whose halves torch 2.11 cuts off by sizes that no result has."""
+    if not x.dim():
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    size = x.shape[dim]
+    torch._check(size % 2 == 0,     # type: ignore[no-untyped-call]
+                 lambda: f"Halving dimension must be even, but dimension {dim} is size {size}")
+    shape = list(x.shape)
+    shape[dim] = size // 2
+    with mode:
+        return x.new_empty(shape)
 
 
 def _zeros(mode: AbstractContextManager[object], op: object, x: torch.Tensor, other: torch.Tensor, **named: int
