@@ -27,7 +27,6 @@ ACCESS = 14             # instructions that an access of 16 bytes counts for, wi
 RUN_BYTES = 64          # of neighbours that lanes read together; shorter runs take more cycles of the cache
 WAIT = 600              # instructions that one scheduler could issue while a step of the window waits for memory
 SCHEDULERS = 4          # of a core
-IMAGE = 28              # rows or columns of an image of unknown size
 
 
 @dataclass(frozen=True)
@@ -51,16 +50,16 @@ class _Window:
 
 
 def window_tile(place: Domain, reductions: list[Op], chip: Chip) -> WindowTile | None:
-    """The cheapest tile; None where the kernel is no window along the last dim but one, of a known number of channels
-    along the last, or on chips whose masked loads are not shared by neighbours."""
+    """The cheapest tile; None where the kernel is no window along the last dim but one, of channels along the last, or
+    sizes of the image are not known, or on chips whose masked loads are not shared by neighbours."""
     found = [_window(place, op) for op in reductions]
     windows = [w for w in found if w is not None]
     if not windows or len(windows) < len(found) or chip.masks_loads \
-            or not isinstance(place.dims[-1], int):
+            or not all(isinstance(d, int) for d in place.dims[-3:]):
         return None
     window = max(windows, key=lambda w: w.taps)
     width = chip.vector_bytes // window.size
-    sizes = [*map(estimate, place.dims[:-3]), *(d if isinstance(d, int) else IMAGE for d in place.dims[-3:])]
+    sizes = [estimate(d) for d in place.dims]
     best: tuple[float, int, int] | None = None
     chosen = None
     for beside, rows, warps, columns, channels in product(

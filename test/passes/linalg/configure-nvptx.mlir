@@ -172,14 +172,6 @@ func.func private @depthwise_strided(%x: tensor<32x56x56x96xf16>, %w: tensor<5x5
   return %0 : tensor<32x28x28x96xf16>
 }
 
-// Images of unknown size, too: of channels whose number is known.
-// CHECK-LABEL: func.func private @depthwise_of_any_size(
-// CHECK-SAME: gpu = {beside = 8 : i64, threads = 32 : i64}
-func.func private @depthwise_of_any_size(%x: tensor<32x?x?x64xf16, [32, "d0", "d1", 64]>, %w: tensor<3x3x1x64xf16>) -> tensor<32x?x?x64xf16, [32, "d0", "d1", 64]> attributes {xt.kernel, xt.symbols = ["d0", "d1"]} {
-  %0 = "xt.convolution"(%x, %w) {lhs_dilation = [1, 1], rhs_dilation = [1, 1], dtype = f16, filter = "HWIO", groups = 64 : i64, outputs = 0 : i64, high = [1, 1], layout = "NHWC", low = [1, 1], strides = [1, 1]} : (tensor<32x?x?x64xf16, [32, "d0", "d1", 64]>, tensor<3x3x1x64xf16>) -> tensor<32x?x?x64xf16, [32, "d0", "d1", 64]>
-  return %0 : tensor<32x?x?x64xf16, [32, "d0", "d1", 64]>
-}
-
 // The gradient of its filter: all of a window's columns are one thread's, lines of images are dealt out to parts, a line is
 // written out.
 // CHECK-LABEL: func.func private @filter_gradient(
