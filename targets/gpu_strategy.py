@@ -13,6 +13,7 @@ from xcc.passes.linalg.kernel.domain import Domain, contraction_of, domain, elem
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.kernel.reduction_body import is_lossy, loops_of, product_operands
+from xcc.passes.linalg.schedule.by_size import Few
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
@@ -31,7 +32,7 @@ from xcc.targets.gpu_long_rows import long_rows
 from xcc.targets.gpu_operands import loaded
 from xcc.targets.gpu_product_rows import product_rows
 from xcc.targets.gpu_rows import row_lanes, row_schedule
-from xcc.targets.gpu_sizes import Few, few_of
+from xcc.targets.gpu_sizes import few_of
 from xcc.targets.gpu_window_sums import window_sums
 
 LONG = 65536    # terms of a sum of unknown length

@@ -8,10 +8,12 @@
                                               xcc.launched = "1 - min(1, floordiv(d0, 5632))"}
 
 ``distribute`` multiplies a function's number of workgroups by ``xcc.launched``, and no workgroups are no launch; both
-become kernels of the gpu.module of ``xcc.of``.
+become kernels of the gpu.module of ``xcc.of``. On a CPU ``join-sizes`` makes one function of them, with a branch.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from xcc import symbolic
 from xcc._mlir import Operation, ir
@@ -19,6 +21,15 @@ from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 
 LAUNCHED, OF = "xcc.launched", "xcc.of"
+
+
+@dataclass(frozen=True)
+class Few:
+    """`schedule` is that of sizes for which `rows` is below `limit`."""
+
+    rows: Dim
+    limit: int
+    schedule: Schedule
 
 
 def by_size(function: Operation, rows: Dim, limit: int, few: Schedule) -> None:

@@ -366,3 +366,29 @@ func.func private @short_rows(%x: tensor<999x7xf32>) -> tensor<999xf32>
   } -> tensor<999xf32>
   return %y : tensor<999xf32>
 }
+
+// -----
+
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#r = affine_map<(d0, d1) -> (d0)>
+
+// Rows of a length that only a run knows: where it is short, each lane has a row.
+// CHECK-LABEL: func.func private @free_rows
+// CHECK-SAME: reduce = [array<i64: 64>], tail = "peel", vector = array<i64: 1>}
+// CHECK-SAME: xcc.launched = "min(1, floordiv(d1, 24))"
+// CHECK-LABEL: func.func private @free_rows_few
+// CHECK-SAME: reduce = [array<i64: 1>], tail = "peel", vector = array<i64: 16>}
+// CHECK-SAME: xcc.launched = "-min(1, floordiv(d1, 24)) + 1", xcc.of = "free_rows"
+func.func private @free_rows(%x: tensor<?x?xf32>, %d0: index, %d1: index) -> tensor<?xf32>
+    attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", "d1"]], xt.result_dims = [["d0"]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%d0) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<?x?xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
