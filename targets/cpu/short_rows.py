@@ -1,7 +1,8 @@
-"""A second schedule for reductions of rows whose length is known at run time, for short ones.
+"""Schedules of reductions along short rows: each lane has a row of its own, whose elements are taken one by one.
 
-Lanes along such a row are off for the most part, and to combine them takes as long as for a long row. So each lane has
-a row of its own, which is walked element by element (passes/linalg/schedule/by_size.py).
+Lanes along such a row are off for the most part, to combine them takes as long as for a long row, and what follows of
+its sum (a logarithm, a division) is of one number. Where only a run knows the length, it is a second schedule
+(passes/linalg/schedule/by_size.py).
 """
 
 from __future__ import annotations
@@ -18,32 +19,52 @@ STORED = 16     # fewer where the results are rows as well, and stored so
 ROWS = 256      # of a chunk
 
 
+def known_rows(kernel: Kernel, place: Domain, w: Widths, parallel: bool) -> Schedule | None:
+    """The schedule of rows of a known length that are stored again, where they are well below a vector: as many of them
+    are turned at once. None for other kernels."""
+    row = _row(kernel)
+    if not isinstance(row, int) or not 0 < 4 * row <= 3 * w.lanes or any(kernel.borders):
+        return None
+    lane = _dim_of_rows(kernel, place, row)
+    if lane != len(place.dims) - 2 or lane < 0 or estimate(place.dims[lane]) < w.lanes:
+        return None
+    return _side_by_side(kernel, place, lane, w, (row, 0), parallel)
+
+
 def short_rows(kernel: Kernel, many: Schedule, w: Widths) -> Few | None:
     """What is to be taken for short rows where `many` is the schedule of `kernel`; None where the length of rows is
     known, or where something else than rows is reduced, or there is no dim of many rows."""
-    place = domain(kernel)
-    row = _row(kernel)
+    place, row = domain(kernel), _row(kernel)
     lane = -1 if row is None else _dim_of_rows(kernel, place, row)
-    if row is None or lane < 0 or many.cpu.dot or many.cpu.along or estimate(place.dims[lane]) < w.lanes:
+    if row is None or isinstance(row, int) or lane < 0 or many.cpu.dot or many.cpu.along \
+            or estimate(place.dims[lane]) < w.lanes:
         return None
-    last = len(place.dims) - 1
-    block, vector = [1] * len(place.dims), [1] * len(place.dims)
-    block[lane], vector[lane] = ROWS, w.lanes
+    few = _side_by_side(kernel, place, lane, w, (1, 1), many.parallel)
+    return Few(row, SHORT if lane == len(place.dims) - 1 else STORED, few)
+
+
+def _side_by_side(kernel: Kernel, place: Domain, lane: int, w: Widths, row: tuple[int, int],
+                  parallel: bool) -> Schedule:
+    """Lanes along dim `lane`; `row`: those of the dim behind it, if there is one, and those of reductions."""
+    dims, last = place.dims, len(place.dims) - 1
+    block, vector, left = [0] * len(dims), [1] * len(dims), ROWS
+    vector[lane] = w.lanes
     if lane != last:
-        block[last] = 0
-    few = Schedule(tuple(block), tuple(vector), tuple(range(last + 1)), ((1,),) * len(many.reduce),
-                   parallel=many.parallel)
-    return Few(row, SHORT if lane == last else STORED, few)
+        vector[last] = row[0]
+    for d in range(lane, -1, -1):
+        block[d] = vector[d] * max(1, min(-(-estimate(dims[d]) // vector[d]), left // vector[d]))
+        left //= block[d]
+    reductions = sum(o.is_reduction for o in kernel.ops)
+    return Schedule(tuple(block), tuple(vector), tuple(range(last + 1)), ((row[1],),) * reductions, parallel=parallel)
 
 
 def _row(kernel: Kernel) -> Dim | None:
-    """The length of the rows that all reductions are along, where it is known at run time only."""
-    sizes = set()
+    """The length of the rows that all reductions are along; None where there are others, or none."""
+    sizes: set[Dim | None] = set()
     for op in (o for o in kernel.ops if o.is_reduction):
         inner = contiguous_loop(op)
-        sizes.add(op.loops[inner] if inner is not None and op.reduction[inner] and sum(op.reduction) == 1 else 0)
-    size = sizes.pop() if len(sizes) == 1 else 0
-    return None if isinstance(size, int) else size
+        sizes.add(op.loops[inner] if inner is not None and op.reduction[inner] and sum(op.reduction) == 1 else None)
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _dim_of_rows(kernel: Kernel, place: Domain, row: Dim) -> int:

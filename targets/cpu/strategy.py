@@ -47,7 +47,7 @@ from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
 from xcc.targets.cpu.packed_columns import OPEN_PACKED, packed_steps, panel_shares
 from xcc.targets.cpu.row_tiles import row_tile, row_tiles
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
-from xcc.targets.cpu.short_rows import short_rows
+from xcc.targets.cpu.short_rows import known_rows, short_rows
 from xcc.targets.cpu.winograd import winograd
 
 DECODED = 1 << 19      # bytes of a decoded panel on a thread's stack
@@ -76,7 +76,7 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
         found = _contraction(kernel, place, op, widths, chip, parallel)
         if found is not None:
             return found
-    return rows_schedule(kernel, place, widths, chip, parallel)
+    return known_rows(kernel, place, widths, parallel) or rows_schedule(kernel, place, widths, chip, parallel)
 
 
 def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> Few | None:
