@@ -58,9 +58,10 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     return window_sums(kernel, place, chip) or long_rows(kernel, place, chip) or row_schedule(kernel, place, chip)
 
 
-def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> Few | None:
+def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> tuple[Few, ...]:
     """The schedule to take beside `many`, that of `kernel`, where its sizes turn out to be small."""
-    return few_of(kernel, many, chip, configure)
+    few = few_of(kernel, many, chip, configure)
+    return () if few is None else (few,)
 
 
 def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | None:

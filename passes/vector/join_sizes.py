@@ -28,6 +28,9 @@ class JoinSizes(Pass):
         for second in functions.values():
             if OF in second.attributes:
                 _join(functions[ir.StringAttr(second.attributes[OF]).value], second)
+        for f in module.body.operations:
+            if LAUNCHED in f.attributes:
+                del f.attributes[LAUNCHED]
 
 
 def _join(first: Operation, second: Operation) -> None:
@@ -43,7 +46,6 @@ def _join(first: Operation, second: Operation) -> None:
         its.replace_all_uses_with(mine)
     _fill(branch.then_block, [o.operation for o in other.operations][:-1])
     _fill(branch.else_block, old)
-    del first.attributes[LAUNCHED]
     second.erase()
 
 

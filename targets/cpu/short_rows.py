@@ -14,8 +14,10 @@ from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
 from xcc.targets.cpu.rows import Widths, contiguous_loop
 
-SHORT = 24      # elements of a row: lanes are combined in the time that as many take one by one,
-STORED = 16     # fewer where the results are rows as well, and stored so
+SHORT = 8       # elements of a row: a block of TURNED of as many rows as lanes is turned in the time that these take
+STORED = 16     # one by one; where the results are rows as well, lanes along them are combined in that of as many
+TURNED = 8
+LONG = 128      # from here on a row is long enough for lanes of its own
 ROWS = 256      # of a chunk
 
 
@@ -31,16 +33,19 @@ def known_rows(kernel: Kernel, place: Domain, w: Widths, parallel: bool) -> Sche
     return _side_by_side(kernel, place, lane, w, (row, 0), parallel)
 
 
-def short_rows(kernel: Kernel, many: Schedule, w: Widths) -> Few | None:
-    """What is to be taken for short rows where `many` is the schedule of `kernel`; None where the length of rows is
+def short_rows(kernel: Kernel, many: Schedule, w: Widths) -> tuple[Few, ...]:
+    """What is to be taken for short rows where `many` is the schedule of `kernel`; nothing where the length of rows is
     known, or where something else than rows is reduced, or there is no dim of many rows."""
     place, row = domain(kernel), _row(kernel)
     lane = -1 if row is None else _dim_of_rows(kernel, place, row)
     if row is None or isinstance(row, int) or lane < 0 or many.cpu.dot or many.cpu.along \
             or estimate(place.dims[lane]) < w.lanes:
-        return None
-    few = _side_by_side(kernel, place, lane, w, (1, 1), many.parallel)
-    return Few(row, SHORT if lane == len(place.dims) - 1 else STORED, few)
+        return ()
+    single = _side_by_side(kernel, place, lane, w, (1, 1), many.parallel)
+    if lane != len(place.dims) - 1:
+        return (Few(row, STORED, single),)
+    turned = _side_by_side(kernel, place, lane, w, (1, min(w.lanes, TURNED)), many.parallel)
+    return Few(row, LONG, turned), Few(row, SHORT, single)
 
 
 def _side_by_side(kernel: Kernel, place: Domain, lane: int, w: Widths, row: tuple[int, int],

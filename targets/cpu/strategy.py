@@ -79,8 +79,8 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     return known_rows(kernel, place, widths, parallel) or rows_schedule(kernel, place, widths, chip, parallel)
 
 
-def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> Few | None:
-    """The schedule for rows that a run finds to be short, of a kernel whose schedule is `many`."""
+def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> tuple[Few, ...]:
+    """The schedules for rows that a run finds to be short, of a kernel whose schedule is `many`."""
     return short_rows(kernel, many, _widths(domain(kernel), chip))
 
 

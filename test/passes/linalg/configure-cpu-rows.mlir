@@ -372,13 +372,17 @@ func.func private @short_rows(%x: tensor<999x7xf32>) -> tensor<999xf32>
 #m = affine_map<(d0, d1) -> (d0, d1)>
 #r = affine_map<(d0, d1) -> (d0)>
 
-// Rows of a length that only a run knows: where it is short, each lane has a row.
+// Rows of a length that only a run knows: where it is short, each lane has a row, of which a few elements are turned at
+// once, or of very short ones none.
 // CHECK-LABEL: func.func private @free_rows
 // CHECK-SAME: reduce = [array<i64: 64>], tail = "peel", vector = array<i64: 1>}
-// CHECK-SAME: xcc.launched = "min(1, floordiv(d1, 24))"
+// CHECK-SAME: xcc.launched = "min(1, floordiv(d1, 128))"
 // CHECK-LABEL: func.func private @free_rows_few
+// CHECK-SAME: reduce = [array<i64: 8>], tail = "peel", vector = array<i64: 16>}
+// CHECK-SAME: xcc.launched = "-min(1, floordiv(d1, 128)) + min(1, floordiv(d1, 8))", xcc.of = "free_rows"
+// CHECK-LABEL: func.func private @free_rows_few2
 // CHECK-SAME: reduce = [array<i64: 1>], tail = "peel", vector = array<i64: 16>}
-// CHECK-SAME: xcc.launched = "-min(1, floordiv(d1, 24)) + 1", xcc.of = "free_rows"
+// CHECK-SAME: xcc.launched = "-min(1, floordiv(d1, 8)) + 1", xcc.of = "free_rows"
 func.func private @free_rows(%x: tensor<?x?xf32>, %d0: index, %d1: index) -> tensor<?xf32>
     attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", "d1"]], xt.result_dims = [["d0"]]} {
   %zero = arith.constant 0.0 : f32
