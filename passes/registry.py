@@ -17,8 +17,8 @@ ROOMS: dict[str, str] = {
               "split-rows stream-k tile",
     "tile": "configure-tile deepen-products early-reductions form-blocks lower-tile peel-instances prefetch-tiles "
             "retile share-operands stream-tiles",
-    "vector": "amx-tiles block-loops common-bounds expand-floats expand-math kernel-abi lower-forall masked-bits "
-              "narrow-gathers prefetch-stores row-division unroll-vectors",
+    "vector": "amx-tiles block-loops common-bounds expand-floats expand-math join-sizes kernel-abi lower-forall "
+              "masked-bits narrow-gathers prefetch-stores row-division unroll-vectors",
     "xt": "add-columns aligned-rows box-pairs channels-last convert-precision cut-reductions early-gathers "
           "exchange-pairs explicit-padding filter-gradients fold-scales form-kernels fourier-rows halved-ranks "
           "integer-contractions last-dim-sorts merge-products merge-sorts move-views move-weights multiplied-types "

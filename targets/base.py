@@ -197,7 +197,7 @@ class Target:
 
     - ``target.py``: ``TARGET``, its Target.
     - ``strategy.py``: ``configure(kernel, chip) -> Schedule``, a pure function; ``few_rows(kernel, schedule, chip)``
-      where kernels have a second schedule for small sizes (passes/linalg/schedule/by_size.py).
+      where kernels have further schedules for small sizes (passes/linalg/schedule/by_size.py).
     - ``executor.py``: what runs its models (:mod:`xcc.runtime.executors`).
     - ``measure.py``, for ``--tune``: ``measure(binary, subject, seconds) -> Measured``; for ``xcc-bench --kernels``
       also ``limits(model, again)`` where the machine's are measured, else they are those of the chip table.

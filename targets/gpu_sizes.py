@@ -7,12 +7,11 @@ has two functions, and the number of rows at run time says which one is launched
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xcc import symbolic
 from xcc.passes.linalg.kernel.domain import assuming, contraction_of, domain
-from xcc.symbolic import Dim
+from xcc.passes.linalg.schedule.by_size import Few
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,15 +22,6 @@ if TYPE_CHECKING:
 
 BUSY = 0.5      # of the cores that have a tile: from there on the schedule for many rows is taken
 USUAL = 8       # times the rows that the other is chosen for, until many rows are reached
-
-
-@dataclass(frozen=True)
-class Few:
-    """`schedule` is that of sizes for which `rows` is below `limit`."""
-
-    rows: Dim
-    limit: int
-    schedule: Schedule
 
 
 def few_of(kernel: Kernel, many: Schedule, chip: Chip, configure: Callable[[Kernel, Chip], Schedule]) -> Few | None:

@@ -13,6 +13,7 @@ from xcc.passes.linalg.kernel.domain import Domain, contraction_of, domain, elem
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, loop_index
 from xcc.passes.linalg.kernel.online import find_groups
 from xcc.passes.linalg.kernel.reduction_body import is_lossy, loops_of, product_operands
+from xcc.passes.linalg.schedule.by_size import Few
 from xcc.passes.linalg.schedule.schedule import GpuPart, Schedule
 from xcc.passes.shared.dims import pow2_above
 from xcc.symbolic import Dim
@@ -31,7 +32,7 @@ from xcc.targets.gpu_long_rows import long_rows
 from xcc.targets.gpu_operands import loaded
 from xcc.targets.gpu_product_rows import product_rows
 from xcc.targets.gpu_rows import row_lanes, row_schedule
-from xcc.targets.gpu_sizes import Few, few_of
+from xcc.targets.gpu_sizes import few_of
 from xcc.targets.gpu_window_sums import window_sums
 
 LONG = 65536    # terms of a sum of unknown length
@@ -57,9 +58,10 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     return window_sums(kernel, place, chip) or long_rows(kernel, place, chip) or row_schedule(kernel, place, chip)
 
 
-def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> Few | None:
+def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> tuple[Few, ...]:
     """The schedule to take beside `many`, that of `kernel`, where its sizes turn out to be small."""
-    return few_of(kernel, many, chip, configure)
+    few = few_of(kernel, many, chip, configure)
+    return () if few is None else (few,)
 
 
 def _contraction(kernel: Kernel, place: Domain, op: Op, chip: Chip) -> Schedule | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xcc._mlir import Module
 from xcc.diagnostics import UserError
 from xcc.options import CompileOptions
@@ -45,6 +47,6 @@ class Configure(Pass):
             chip = ctx.chip.name if ctx.chip is not None else ""
             schedule = smaller(entries.find(chip, kernel) or strategy.configure(kernel, ctx.chip), self.smaller)
             function.attributes["xcc.config"] = schedule.to_attr()
-            few = few_rows(kernel, schedule, ctx.chip) if few_rows is not None and PART not in attributes else None
-            if few is not None:
-                by_size(function, few.rows, few.limit, smaller(few.schedule, self.smaller))
+            few = few_rows(kernel, schedule, ctx.chip) if few_rows is not None and PART not in attributes else ()
+            if few:
+                by_size(function, *(replace(f, schedule=smaller(f.schedule, self.smaller)) for f in few))

@@ -24,7 +24,7 @@ _DYNAMIC = -(1 << 63)
 
 @register_pass
 class LowerForall(Pass):
-    """Top-level foralls marked ``xcc.parallel`` run on the thread pool, all others become scf.for. After kernel-abi."""
+    """Outermost foralls marked ``xcc.parallel`` run on the thread pool, all others become scf.for. After kernel-abi."""
 
     def run(self, module: Module, ctx: PassContext) -> None:
         for f in list(module.body.operations):
@@ -34,10 +34,20 @@ class LowerForall(Pass):
 
 
 def _outline_parallel(module: Module, f: Operation) -> None:
-    parallel = [o.operation for o in f.regions[0].blocks[0].operations
-                if o.operation.name == "scf.forall" and "xcc.parallel" in o.attributes]
+    parallel = [o for o in _outermost(f.regions[0].blocks[0]) if "xcc.parallel" in o.attributes]
     for count, o in enumerate(parallel):
         _outline(module, f, o, count)
+
+
+def _outermost(block: Block) -> list[Operation]:
+    """The foralls of `block`, of branches in it (``join-sizes``), too."""
+    found: list[Operation] = []
+    for o in (o.operation for o in block.operations):
+        if o.name == "scf.forall":
+            found.append(o)
+        elif o.name == "scf.if":
+            found += [x for region in o.regions for inner in region.blocks for x in _outermost(inner)]
+    return found
 
 
 def _make_loops(module: Module) -> None:

@@ -18,8 +18,9 @@ DECISIONS = ("peel-tails", "block-depth", "blocked-sums", "deal-rows", "pack-row
 STAGES = """
 cpu:  row-division, share-operands, early-reductions, stream-tiles, prefetch-tiles, peel-instances, retile, amx-tiles,
       prefetch-stores, block-loops, expand-math, expand-floats, narrow-gathers, unroll-vectors;
-llvm: kernel-abi, lower-forall, mlir(lower-affine), mlir(canonicalize), mlir(cse), mlir(expand-strided-metadata),
-      mlir(lower-affine), mlir(convert-scf-to-cf), mlir(convert-to-llvm), mlir(reconcile-unrealized-casts), masked-bits
+llvm: join-sizes, kernel-abi, lower-forall, mlir(lower-affine), mlir(canonicalize), mlir(cse),
+      mlir(expand-strided-metadata), mlir(lower-affine), mlir(convert-scf-to-cf), mlir(convert-to-llvm),
+      mlir(reconcile-unrealized-casts), masked-bits
 """
 """From tile programs to the LLVM dialect."""
 

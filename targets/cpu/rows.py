@@ -48,7 +48,7 @@ def columns_of(size: int, w: Widths) -> int:
 def row_lanes(op: Op, w: Widths) -> tuple[int, ...]:
     """Lanes of each reduction loop: several vectors along the contiguous one, scalar loops elsewhere, or no loop."""
     loops = [p for p, r in enumerate(op.reduction) if r]
-    inner = _contiguous_loop(op)
+    inner = contiguous_loop(op)
     few = prod(estimate(op.loops[p]) for p in loops) <= UNROLLED
     out = []
     for p in loops:
@@ -60,7 +60,7 @@ def row_lanes(op: Op, w: Widths) -> tuple[int, ...]:
     return tuple(out)
 
 
-def _contiguous_loop(op: Op) -> int | None:
+def contiguous_loop(op: Op) -> int | None:
     """The loop that walks the last dim of the op's largest input by ones."""
     if not op.inputs:
         return None
@@ -82,7 +82,7 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
     if not dims:
         return Schedule((), (), (), tuple(row_lanes(o, w) for o in reductions), "peel", "rows")
     last = len(dims) - 1
-    over_last = any(_contiguous_loop(o) is not None and o.reduction[_contiguous_loop(o) or 0] for o in reductions)
+    over_last = any(contiguous_loop(o) is not None and o.reduction[contiguous_loop(o) or 0] for o in reductions)
     reduced_to_main = any(place.position.get(o) == place.position.get(place.main.producer) for o in reductions) \
         if place.main.producer is not None else False
     whole_row = over_last and not reduced_to_main
@@ -107,7 +107,7 @@ def rows_schedule(kernel: Kernel, place: Domain, w: Widths, chip: Chip, parallel
 
 def _is_short(op: Op, w: Widths) -> bool:
     """Whether `op` reduces rows of a few vectors at most: as many of them as a vector has lanes are turned at once."""
-    inner = _contiguous_loop(op)
+    inner = contiguous_loop(op)
     size = op.loops[inner] if inner is not None and op.reduction[inner] and sum(op.reduction) == 1 else None
     return isinstance(size, int) and 1 < size < SHORT * w.lanes
 
@@ -235,7 +235,7 @@ def _fits_registers(size: Dim, w: Widths) -> bool:
 
 def _whole_lanes(op: Op, w: Widths, row: Dim) -> tuple[int, ...]:
     """As row_lanes, but a loop over the row is one step."""
-    inner, loops = _contiguous_loop(op), [p for p, r in enumerate(op.reduction) if r]
+    inner, loops = contiguous_loop(op), [p for p, r in enumerate(op.reduction) if r]
     return tuple(-(-estimate(row) // w.lanes) * w.lanes if p == inner and op.loops[p] == row else lanes
                  for p, lanes in zip(loops, row_lanes(op, w), strict=True))
 

@@ -25,6 +25,7 @@ from xcc.passes.linalg.kernel.domain import (
 from xcc.passes.linalg.kernel.kernel import Kernel, Op, bare_loop, is_packed, loop_index, rows_of_steps
 from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.nests.decoded_panels import decoded_operand, panel_dims
+from xcc.passes.linalg.schedule.by_size import Few
 from xcc.passes.linalg.schedule.schedule import CpuPart, Schedule
 from xcc.passes.shared.packing import ROWS_PART
 from xcc.passes.xt.products.panels import panel_width
@@ -46,6 +47,7 @@ from xcc.targets.cpu.matrix_tiles import MATRIX_READ, STRIP, matrix_tile
 from xcc.targets.cpu.packed_columns import OPEN_PACKED, packed_steps, panel_shares
 from xcc.targets.cpu.row_tiles import row_tile, row_tiles
 from xcc.targets.cpu.rows import Widths, columns_of, row_lanes, rows_schedule
+from xcc.targets.cpu.short_rows import known_rows, short_rows
 from xcc.targets.cpu.winograd import winograd
 
 DECODED = 1 << 19      # bytes of a decoded panel on a thread's stack
@@ -64,7 +66,7 @@ PARALLEL_SECONDS = 15e-6   # below this a kernel stays on one thread
 def configure(kernel: Kernel, chip: Chip) -> Schedule:
     """The schedule of `kernel` on `chip`."""
     place = domain(kernel)
-    widths = Widths(chip.vector_bytes // max(4, element_bytes(place.main.element)), chip.vector_registers)
+    widths = _widths(place, chip)
     parallel = _seconds(kernel) > PARALLEL_SECONDS
     op = contraction_of(kernel)
     tiled = winograd(kernel, place, widths.lanes, chip) if op is not None else None
@@ -74,7 +76,16 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
         found = _contraction(kernel, place, op, widths, chip, parallel)
         if found is not None:
             return found
-    return rows_schedule(kernel, place, widths, chip, parallel)
+    return known_rows(kernel, place, widths, parallel) or rows_schedule(kernel, place, widths, chip, parallel)
+
+
+def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> tuple[Few, ...]:
+    """The schedules for rows that a run finds to be short, of a kernel whose schedule is `many`."""
+    return short_rows(kernel, many, _widths(domain(kernel), chip))
+
+
+def _widths(place: Domain, chip: Chip) -> Widths:
+    return Widths(chip.vector_bytes // max(4, element_bytes(place.main.element)), chip.vector_registers)
 
 
 def _seconds(kernel: Kernel) -> float:

@@ -1,4 +1,4 @@
-"""Multi-versioning: a schedule for few rows and one for many, a function each, of which one is launched.
+"""Multi-versioning: schedules for few rows and one for many, a function each, of which one is launched.
 
     func.func private @k(%x, %d0: index) attributes {xt.kernel, xcc.config = {block = [256, 128]}}
     ->
@@ -8,10 +8,12 @@
                                               xcc.launched = "1 - min(1, floordiv(d0, 5632))"}
 
 ``distribute`` multiplies a function's number of workgroups by ``xcc.launched``, and no workgroups are no launch; both
-become kernels of the gpu.module of ``xcc.of``.
+become kernels of the gpu.module of ``xcc.of``. On a CPU ``join-sizes`` makes one function of them, with a branch.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from xcc import symbolic
 from xcc._mlir import Operation, ir
@@ -21,12 +23,26 @@ from xcc.symbolic import Dim
 LAUNCHED, OF = "xcc.launched", "xcc.of"
 
 
-def by_size(function: Operation, rows: Dim, limit: int, few: Schedule) -> None:
-    """Gives the kernel `function` a second function, of schedule `few`, for sizes where `rows` is below `limit`."""
+@dataclass(frozen=True)
+class Few:
+    """`schedule` is that of sizes for which `rows` is below `limit`, and not below that of another one."""
+
+    rows: Dim
+    limit: int
+    schedule: Schedule
+
+
+def by_size(function: Operation, *few: Few) -> None:
+    """Gives the kernel `function` a further function for each of `few`, whose limits fall, of the same sizes."""
     name = ir.StringAttr(function.attributes["sym_name"]).value
-    second = function.operation.clone(ip=ir.InsertionPoint.after(function.operation))
-    many = symbolic.dim_min(1, symbolic.floordiv(rows, limit))
-    second.attributes["sym_name"] = ir.StringAttr.get(f"{name}_few")
-    second.attributes["xcc.config"], second.attributes[OF] = few.to_attr(), ir.StringAttr.get(name)
-    for f, launched in ((function, many), (second, 1 - many)):
-        f.attributes[LAUNCHED] = ir.StringAttr.get(str(launched))
+    rows = few[0].rows
+    below: Dim = 0          # 1 where the sizes are of a further function
+    for n, one in enumerate(reversed(few)):
+        second = function.operation.clone(ip=ir.InsertionPoint.after(function.operation))
+        mine = 1 - symbolic.dim_min(1, symbolic.floordiv(rows, one.limit))
+        number = "" if n + 1 == len(few) else str(len(few) - n)
+        second.attributes["sym_name"] = ir.StringAttr.get(f"{name}_few{number}")
+        second.attributes["xcc.config"], second.attributes[OF] = one.schedule.to_attr(), ir.StringAttr.get(name)
+        second.attributes[LAUNCHED] = ir.StringAttr.get(str(mine - below))
+        below = mine
+    function.attributes[LAUNCHED] = ir.StringAttr.get(str(1 - below))

@@ -366,3 +366,62 @@ func.func private @short_rows(%x: tensor<999x7xf32>) -> tensor<999xf32>
   } -> tensor<999xf32>
   return %y : tensor<999xf32>
 }
+
+// -----
+
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#r = affine_map<(d0, d1) -> (d0)>
+
+// Rows of a length that only a run knows: where it is short, each lane has a row, of which a few elements are turned at
+// once, or of very short ones none.
+// CHECK-LABEL: func.func private @free_rows
+// CHECK-SAME: reduce = [array<i64: 64>], tail = "peel", vector = array<i64: 1>}
+// CHECK-SAME: xcc.launched = "min(1, floordiv(d1, 128))"
+// CHECK-LABEL: func.func private @free_rows_few
+// CHECK-SAME: reduce = [array<i64: 8>], tail = "peel", vector = array<i64: 16>}
+// CHECK-SAME: xcc.launched = "-min(1, floordiv(d1, 128)) + min(1, floordiv(d1, 8))", xcc.of = "free_rows"
+// CHECK-LABEL: func.func private @free_rows_few2
+// CHECK-SAME: reduce = [array<i64: 1>], tail = "peel", vector = array<i64: 16>}
+// CHECK-SAME: xcc.launched = "-min(1, floordiv(d1, 8)) + 1", xcc.of = "free_rows"
+func.func private @free_rows(%x: tensor<?x?xf32>, %d0: index, %d1: index) -> tensor<?xf32>
+    attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", "d1"]], xt.result_dims = [["d0"]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%d0) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<?x?xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+#m = affine_map<(d0, d1) -> (d0, d1)>
+#r = affine_map<(d0, d1) -> (d0)>
+
+// Short rows that are stored again: a tile of as many as a vector has lanes, whose sums are written out.
+// CHECK-LABEL: func.func private @rows_of_three
+// CHECK-SAME: block = array<i64: 256, 0>, order = array<i64: 0, 1>, {{.*}}reduce = [array<i64: 0>], tail = "peel", vector = array<i64: 16, 3>
+func.func private @rows_of_three(%x: tensor<999x3xf32>) -> tensor<999x3xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[999, 3]], xt.result_dims = [[999, 3]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<999xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<999xf32>) -> tensor<999xf32>
+  %sum = linalg.generic {indexing_maps = [#m, #r], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<999x3xf32>) outs(%f : tensor<999xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<999xf32>
+  %g = tensor.empty() : tensor<999x3xf32>
+  %y = linalg.generic {indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %sum : tensor<999x3xf32>, tensor<999xf32>) outs(%g : tensor<999x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.divf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<999x3xf32>
+  return %y : tensor<999x3xf32>
+}

@@ -86,8 +86,8 @@ def test_softmax_of_any_size():
 
 
 def test_softmax_keeps_the_exponentials_in_the_result():
-    text = tiled(SOFTMAX)
-    assert "park" in text
+    text, few = tiled(SOFTMAX).split("@k_few")
+    assert "park" in text and "park" not in few     # which has short rows
     assert text.count("math.exp") == 2   # full tiles and the rest, in the sum's loop only
 
 
