@@ -117,8 +117,8 @@ def _unrolled(cx: Context, body: GraphProto, state: list[Any], why: str) -> Sequ
     while goes_on and len(rows) < most:
         if len(rows) == MOST_STEPS:
             cx.fail(f"the loop may have {MOST_STEPS} steps at most, since {why}")
-        step = Tensor.of_array(np.array(len(rows), np.int64))
-        flag, *out = cx.graph.body(body, [step, Tensor.of_array(np.array(True)), *state])
+        told = [Tensor.of_array(np.full(s, v)) for s, v in zip(_leading(body), (len(rows), True), strict=True)]
+        flag, *out = cx.graph.body(body, [*told, *state])
         if not _goes_on(body):
             known = flag.const if isinstance(flag, Tensor) else None
             if known is None:
@@ -189,6 +189,20 @@ def run_body(cx: Context, body: GraphProto, arguments: Sequence[_mlir.Value | Te
     return child.run()
 
 
+def _leading(body: GraphProto) -> list[Sequence[int]]:
+    """The shapes that the body declares for the number of a step and the condition: of a scalar or a vector of one."""
+    return [(1,) if len(info.type.tensor_type.shape.dim) == 1 else () for info in body.input[:2]]
+
+
+def _run_step(cx: Context, body: GraphProto, i: _mlir.Value, flag: _mlir.Value | None, state: Values) -> Values:
+    """The body of step `i`; without a `flag` its condition is true."""
+    number, condition = _leading(body)
+    step = xt.reshape(i, shape=number) if number else i
+    if flag is None:
+        return run_body(cx, body, [step, Tensor.of_array(np.full(condition, True)), *state])
+    return run_body(cx, body, [step, xt.reshape(flag, shape=condition) if condition else flag, *state])
+
+
 def keeps_types(carried: Values, after: Values) -> Values:
     """`after`, which a step makes of `carried`; TypeChanges where one is of another type."""
     for value, new in zip(carried, after, strict=True):
@@ -208,7 +222,7 @@ def _counted(cx: Context, body: GraphProto, carried: Values, length: Dim, counte
         if counter is not None:
             first = cx.dims(2 + counter.place)[0]
             ranges[state[counter.place]] = first, first + counter.step * (length - 1)
-        out = run_body(cx, body, [slices[0], Tensor.of_array(np.array(True)), *state])[1:]
+        out = _run_step(cx, body, slices[0], None, state)[1:]
         return keeps_types(state, out[:len(state)]), out[len(state):]
 
     return tuple(xt.scan(carried, [steps], step, length=length))
@@ -228,7 +242,7 @@ def _conditional(cx: Context, body: GraphProto, carried: Values) -> Values:
         return xt.and_(xt.compare(i, most, direction="lt"), flag)
 
     def step(i: _mlir.Value, flag: _mlir.Value, *state: _mlir.Value) -> list[_mlir.Value]:
-        flag, *rest = run_body(cx, body, [i, flag, *state])
+        flag, *rest = _run_step(cx, body, i, flag, state)
         return [xt.add(i, xt.scalar(1, "i64")), as_flag(flag), *keeps_types(state, rest)]
 
     return tuple(xt.while_([xt.scalar(0, "i64"), first, *carried], goes_on, step)[2:])
@@ -254,7 +268,7 @@ def _collecting(cx: Context, body: GraphProto, carried: Values, limit: Dim | Non
         return xt.and_(wanted(i, flag), xt.compare(i, xt.dim(value=bound), direction="lt"))
 
     def step(i: _mlir.Value, flag: _mlir.Value, *state: _mlir.Value) -> list[_mlir.Value]:
-        out = run_body(cx, body, [i, flag, *state[:count]])
+        out = _run_step(cx, body, i, flag, state[:count])
         rows = [_write(b, y, i) for b, y in zip(state[count:], out[1 + count:], strict=True)]
         kept = keeps_types(state[:count], out[1:1 + count])
         return [xt.add(i, xt.scalar(1, "i64")), as_flag(out[0]), *kept, *rows]
@@ -280,9 +294,6 @@ def _stacked_types(cx: Context, body: GraphProto, carried: Values) -> list[xt.Te
     module = ir.Module.create()
     with ir.InsertionPoint(module.body):
         region = ir.Operation.create("builtin.unrealized_conversion_cast", results=[v.type for v in carried])
-        flag, step = xt.scalar(True, "i1"), xt.scalar(0, "i64")
-        child = cx.graph.child(body, module.body)
-        for info, value in zip(body.input, [step, flag, *region.results], strict=True):
-            child.bind(info.name, Tensor.of_value(value))
-        kinds = [xt.TensorType.of(v) for v in child.run()[1 + len(carried):]]
+        out = _run_step(cx, body, xt.scalar(0, "i64"), xt.scalar(True, "i1"), list(region.results))
+        kinds = [xt.TensorType.of(v) for v in out[1 + len(carried):]]
     return kinds

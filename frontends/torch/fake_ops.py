@@ -38,7 +38,7 @@ def declare_fake_ops() -> None:
         if op not in meta_table and op not in fake_impls.op_implementations_dict:
             fake_impls.register_op_impl(op)(_as_input)
     glu = torch.ops.aten.glu.default
-    meta_table[glu] = torch.ops.aten.empty_like.default         # that there is one keeps torch 2.11 from taking it apart
+    meta_table[glu] = torch.ops.aten.empty_like.default     # that there is one keeps torch 2.11 from taking it apart
     fake_impls.register_op_impl(glu)(_halved)
     fake_impls.register_op_impl(torch.ops.aten._new_zeros_with_same_feature_meta.default)(_zeros)
     composite, along = torch._C.DispatchKey.CompositeImplicitAutograd, torch.ops.aten.take_along_dim.default

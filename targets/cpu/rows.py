@@ -286,7 +286,7 @@ def _transposed_dim(kernel: Kernel, place: Domain) -> int | None:
     for t, access in sorted((*place.reads, *piece_reads(kernel, place)), key=lambda r: -volume(r[0].dims)):
         if len(access) < 2 or volume(t.dims) * 4 < volume(place.dims):
             continue
-        inner = bare_loop(access[-1])
+        inner = _walked(access[-1])
         if inner is not None and inner != last and any(_walked(e) == last for e in access):
             return inner
     return None

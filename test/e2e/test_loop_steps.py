@@ -14,15 +14,20 @@ import xcc
 from xcc.diagnostics import UserError
 
 
-def loop(shape: list[Any], after: list[Any], *nodes: Any, row: Sequence[Any] = ()) -> Any:
-    """A Loop of `most` steps over x; `nodes` make `next` and `row`, of this shape, of the carried `old`."""
+def loop(shape: list[Any], after: list[Any], *nodes: Any, row: Sequence[Any] = (), number: Sequence[int] = (),
+         condition: Sequence[int] = ()) -> Any:
+    """A Loop of `most` steps over x; `nodes` make `next` and `row`, of this shape, of the carried `old`.
+
+    `number` and `condition` are the shapes that the body declares for `i` and `on`, true unless nodes make `goes`.
+    """
     def value(name: str, kind: int, shape: list[Any]) -> Any:
         return helper.make_tensor_value_info(name, kind, shape)
 
+    ends = any("goes" in n.output for n in nodes)
     body = helper.make_graph(
-        [node("Identity", "on", "goes"), *nodes], "body",
-        [value("i", 7, []), value("on", 9, []), value("old", 1, shape)],
-        [value("goes", 9, []), value("next", 1, after), value("row", 1, list(row))])
+        [*([] if ends else [node("Identity", "on", "goes")]), *nodes], "body",
+        [value("i", 7, list(number)), value("on", 9, list(condition)), value("old", 1, shape)],
+        [value("goes", 9, list(condition)), value("next", 1, after), value("row", 1, list(row))])
     return helper.make_node("Loop", ["most", "", "x"], ["y", "rows"], body=body)
 
 
@@ -34,6 +39,19 @@ ONE = {"one": np.ones(1, np.float32)}
 @pytest.mark.parametrize("steps", [-1, 0, 2])
 def test_a_count_below_zero_is_no_step(steps: int) -> None:
     check([loop([3], [3], *ADD)], {"x": numbers(3)}, "y rows", {"most": np.array(steps)})
+
+
+@pytest.mark.parametrize("condition", [[], [1]])
+@pytest.mark.parametrize("kind", ["counted", "while", "unrolled"])
+def test_a_step_has_the_number_that_its_body_declares(kind: str, condition: list[int]) -> None:
+    """A vector of one, where a TorchScript export has `torch.tensor_split`; it starts a Slice there."""
+    nodes = [node("Squeeze", "i first", "at"), node("Gather", "x at", "row"), node("Shape", "on", "s"),
+             node("Size", "s", "rank"), node("Cast", "rank", "term", to=1), node("Add", "old term", "sum")]
+    if kind == "while":
+        nodes += [node("ReduceSum", "sum", "total", keepdims=len(condition)), node("Less", "total limit", "goes")]
+    ending = node("Concat", "sum one", "next", axis=0) if kind == "unrolled" else node("Identity", "sum", "next")
+    constants = {"most": np.array(3), "first": np.array([0]), "limit": np.array(9, np.float32), **ONE}
+    check([loop(["a"], ["b"], *nodes, ending, number=[1], condition=condition)], {"x": numbers(3)}, "y rows", constants)
 
 
 @pytest.mark.parametrize("again", ["mixed", "old"])

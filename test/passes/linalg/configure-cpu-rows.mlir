@@ -425,3 +425,22 @@ func.func private @rows_of_three(%x: tensor<999x3xf32>) -> tensor<999x3xf32>
   } -> tensor<999x3xf32>
   return %y : tensor<999x3xf32>
 }
+
+// -----
+
+#column = affine_map<(d0, d1) -> (d1 + 1, d0 + 1)>
+#line = affine_map<(d0, d1) -> (d0, d1)>
+
+// And of one from the second element of the contiguous dim on.
+// CHECK-LABEL: func.func private @behind
+// CHECK-SAME: vector = array<i64: 16, 16>
+func.func private @behind(%x: tensor<100x65xf32>) -> tensor<64x96xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[100, 65]], xt.result_dims = [[64, 96]]} {
+  %e = tensor.empty() : tensor<64x96xf32>
+  %y = linalg.generic {indexing_maps = [#column, #line], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<100x65xf32>) outs(%e : tensor<64x96xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<64x96xf32>
+  return %y : tensor<64x96xf32>
+}
