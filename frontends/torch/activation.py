@@ -92,6 +92,21 @@ def mish(cx: Context) -> Value:
     return xt.mul(x, xt.tanh(activations.softplus(x)))
 
 
+@aten("silu_backward")
+def silu_backward(cx: Context) -> Value:
+    grad, x = cx.tensor("grad_output"), cx.tensor("self")
+    share = xt.sigmoid(x)
+    return xt.mul(grad, xt.mul(share, xt.add(xt.mul(x, xt.sub(scalar(1, x), share)), scalar(1, x))))
+
+
+@aten("mish_backward")
+def mish_backward(cx: Context) -> Value:
+    """Of x * t with t = tanh(softplus(x)): t + x * sigmoid(x) * (1 - t^2)."""
+    grad, x = cx.tensor("grad_output"), cx.tensor("self")
+    t = xt.tanh(activations.softplus(x))
+    return xt.mul(grad, xt.add(t, xt.mul(xt.mul(x, xt.sigmoid(x)), xt.sub(scalar(1, x), xt.mul(t, t)))))
+
+
 @aten("hardsigmoid")
 def hardsigmoid(cx: Context) -> Value:
     return activations.hard_sigmoid(cx.tensor("self"), 1 / 6, 0.5)

@@ -91,6 +91,8 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
         with warnings.catch_warnings(), composed():
             warnings.simplefilter("ignore", FutureWarning)      # torch's own uses of what torch is to change
             return with_one_name_each(program).run_decompositions(decompositions())
+    except UserError:
+        raise
     except Exception as e:
         raise UserError("torch cannot decompose the exported program (ExportedProgram.run_decompositions): "
                         f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}") from e

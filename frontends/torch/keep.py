@@ -59,7 +59,7 @@ def decompositions() -> Any:
         if op is not None:
             table.pop(op, None)
     table[torch.ops.aten.instance_norm.default] = _instance_norm
-    table.update(_own_decompositions() | quantized_decompositions())
+    table.update(_own_decompositions() | _beyond_core() | quantized_decompositions())
     return table
 
 
@@ -126,13 +126,22 @@ def aot_decompositions() -> dict[Any, Any]:
 @cache
 def _aten_decompositions() -> dict[Any, Any]:
     """To make it takes as long as to trace a small graph."""
-    from torch._decomp import core_aten_decompositions, get_decompositions
+    from torch._decomp import core_aten_decompositions
 
-    table: dict[Any, Any] = dict(core_aten_decompositions()) | _own_decompositions()
-    aten = torch.ops.aten
-    table |= get_decompositions([aten.batch_norm_backward, aten.rrelu_with_noise_backward, aten.tril_indices,
-                                 aten.triu_indices, aten.lcm, aten.narrow_copy, aten.unbind_copy])
-    table[torch.ops.aten._weight_norm_interface_backward.default] = _weight_norm_backward
-    table[torch.ops.aten._new_zeros_with_same_feature_meta.default] = new_zeros_with_same_feature_meta
+    table: dict[Any, Any] = dict(core_aten_decompositions()) | _own_decompositions() | _beyond_core()
     kept = {f"aten.{name}" for name in KEPT}
     return {op: rule for op, rule in table.items() if str(op) not in kept}
+
+
+@cache
+def _beyond_core() -> dict[Any, Any]:
+    """Ops that torch does not take apart into core ATen: gradients mostly, which programs may hold, too."""
+    from torch._decomp import get_decompositions
+
+    aten = torch.ops.aten
+    table: dict[Any, Any] = get_decompositions([
+        aten.batch_norm_backward, aten.rrelu_with_noise_backward, aten.tril_indices, aten.triu_indices, aten.lcm,
+        aten.narrow_copy, aten.unbind_copy])
+    table[torch.ops.aten._weight_norm_interface_backward.default] = _weight_norm_backward
+    table[torch.ops.aten._new_zeros_with_same_feature_meta.default] = new_zeros_with_same_feature_meta
+    return table

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch.export.graph_signature import InputKind
 
+from xcc.diagnostics import UserError
+
 __all__ = ["with_one_name_each"]
 
 HELD = (InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -25,7 +27,7 @@ def with_one_name_each(program: torch.export.ExportedProgram) -> torch.export.Ex
     first: dict[Any, Any] = {}
     others: dict[str, str] = {}         # placeholder -> the one that stays
     for spec in sorted((s for s in specs if s.kind in HELD), key=lambda s: HELD.index(s.kind)):
-        place = _place(_tensor(program, spec.target))
+        place = _place(_tensor(program, spec.target), spec.target)
         kept = first.setdefault(spec.arg.name if place is None else place, spec)
         if kept is not spec:
             others[spec.arg.name] = kept.arg.name
@@ -48,8 +50,13 @@ def _tensor(program: torch.export.ExportedProgram, target: str) -> torch.Tensor:
     return program.constants[target] if found is None else found
 
 
-def _place(tensor: torch.Tensor) -> Any:
+def _place(tensor: torch.Tensor, name: str) -> Any:
     """Where the elements lie; None where there are none."""
     if not tensor.numel():
         return None
-    return tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride()
+    try:
+        return tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride()
+    except RuntimeError as e:       # torch itself runs such a program, on other numbers than its inputs
+        raise UserError(f"the exported program holds '{name}', a tensor of torch.export's trace, in place of what is "
+                        "computed: torch.func.grad, vjp and jacobians are not exported. Compile the function with "
+                        "torch.compile(backend='xcc')") from e

@@ -27,6 +27,19 @@ def test_activations(name: str) -> None:
     check_traced(ACTIVATIONS[name], x, sizes="fake", others=(() if name == "einsum" else ((torch.randn(3, 6, 5),),)))
 
 
+GRADIENTS: dict[str, Any] = {
+    "silu": torch.ops.aten.silu_backward, "mish": torch.ops.aten.mish_backward,
+    "rrelu": lambda g, x: torch.ops.aten.rrelu_with_noise_backward(g, x, x.abs(), 0.1, 0.3, True, False)}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_in_programs(name: str) -> None:
+    """Ops that torch.export does not take apart."""
+    x = torch.randn(3, 6, 5) * 3
+    x[0, 0] = torch.tensor([0.0, 0.2, 30.0, -100.0, 0.5])
+    check_traced(GRADIENTS[name], torch.randn(3, 6, 5), x)
+
+
 LOSSES: dict[str, Any] = {
     "mse": F.mse_loss, "smooth_l1": lambda x, t, **k: F.smooth_l1_loss(x, t, beta=0.4, **k),
     "huber": lambda x, t, **k: F.huber_loss(x, t, delta=0.4, **k),

@@ -132,6 +132,15 @@ def test_a_size_that_a_tensor_has_is_no_input_of_the_program() -> None:
     assert TorchGraph((n, Input("w", "parameter", of_a_weight)), (), ()).arguments() == [n]
 
 
+def test_gradients_inside_of_an_export_are_an_error_that_says_so() -> None:
+    class Gradient(torch.nn.Module):
+        def forward(self, x: Any, y: Any) -> Any:
+            return torch.func.grad(lambda x: (x.tanh() * y).sum())(x)
+
+    with pytest.raises(UserError, match=r"holds 'lifted_tensor_0'.*torch.func.grad.*torch.compile"):
+        exported(Gradient(), (torch.randn(3), torch.randn(3)))
+
+
 class Squeezed(torch.nn.Module):
     def forward(self, x: Any) -> Any:
         return x.squeeze(0) + 1
