@@ -19,6 +19,7 @@ from xcc import _mlir, symbolic
 from xcc.diagnostics import UserError
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Absent, Context, Shape, Tensor, TensorList, Value
+from xcc.frontends.onnx.loop_counters import refuse_counted
 from xcc.frontends.onnx.node_order import names_read
 
 __all__ = ["Grown", "GrownList", "grown_lists"]
@@ -75,8 +76,8 @@ class Grown:
 
     def _check(self, sizes: Shape) -> None:
         """Fails where elements may differ: `sizes` are theirs, and a step counts one."""
-        if any(symbol not in self.symbols for size in sizes for symbol in symbolic.symbols_of(size)):
-            self.cx.fail("a step appends a tensor to a sequence whose size only it can tell, and others may differ")
+        why = "a step appends a tensor to a sequence whose size only it can tell, and others may differ"
+        refuse_counted(self.cx, sizes, self.symbols, why)
 
 
 def grown_lists(cx: Context, body: GraphProto) -> Grown | None:

@@ -16,7 +16,7 @@ from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.context import Context, RuntimeShape, Tensor, Value, flatten
 from xcc.frontends.onnx.control import as_flag
 from xcc.frontends.onnx.grown_lists import grown_lists
-from xcc.frontends.onnx.loop_counters import Counter, counter_of
+from xcc.frontends.onnx.loop_counters import Counter, counter_of, refuse_counted
 from xcc.frontends.onnx.registry import onnx_op
 from xcc.frontends.shared.helpers import convert, full, unsqueeze
 from xcc.symbolic import Dim, dim_max, dim_min
@@ -255,7 +255,8 @@ def _collecting(cx: Context, body: GraphProto, carried: Values, limit: Dim | Non
     """
     first, most = _given_limits(cx)
     bound = _most_steps(cx, len(carried)) if limit is None else limit
-    kinds = _stacked_types(cx, body, carried)
+    outside, kinds = frozenset(cx.graph.model.symbols), _stacked_types(cx, body, carried)
+    refuse_counted(cx, [d for t in kinds for d in t.shape], outside, "a step counts sizes of what is stacked")
     buffers = [full((bound, *t.shape), 0, t.dtype) for t in kinds]
     count = len(carried)
 

@@ -5,6 +5,7 @@ A step yields as condition that a carried integer is less than a size from outsi
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +15,11 @@ from xcc import _mlir, symbolic
 from xcc._mlir import ir
 from xcc.bounds import interval
 from xcc.diagnostics import UserError
-from xcc.frontends.onnx.context import Absent, Context, Tensor, Value
+from xcc.frontends.onnx.context import Absent, Context, RuntimeShape, Tensor, Value
 from xcc.frontends.onnx.node_order import names_read, operands_first
 from xcc.symbolic import Dim
 
-__all__ = ["Counter", "counter_of"]
+__all__ = ["Counter", "counter_of", "refuse_counted"]
 
 _COMPARES = {"Less": (0, 0), "LessOrEqual": (0, 1), "Greater": (1, 0), "GreaterOrEqual": (1, 1)}
 """Which operand is the counter, and what more than the other it may be."""
@@ -107,3 +108,12 @@ def _part(body: GraphProto, place: int) -> GraphProto:
     part.output.append(body.output[place - 1])
     part.initializer.extend(t for t in body.initializer if t.name in needed)
     return part
+
+
+def refuse_counted(cx: Context, sizes: Iterable[Dim], outside: Container[str], why: str) -> None:
+    """Fails where a step of the loop counts one of `sizes`, by a symbol that is not `outside`: steps would have to be
+    known, and unrolled."""
+    if any(symbol not in outside for size in sizes for symbol in symbolic.symbols_of(size)):
+        given = [i for i in (0, 1) if cx.has(i)]
+        inputs = dict.fromkeys(name for i in given for name in cx.inputs_behind(i))
+        raise RuntimeShape(cx.where(why + next((hint for i in given if (hint := cx.fixing(i))), "")), tuple(inputs))

@@ -47,7 +47,8 @@ class QuantisedMoves:
                     or not same_numbers(q.zero, first.zero, self.weights):
                 return no_match(op, "its operands are quantised differently")
         moved = rebuilt(op, [q.values for q in made if q is not None])
-        return xt.dequantize(moved, first.scale, first.zero, axis=0)
+        scale, zero = (v if v is None or not dims_of(v) else xt.reshape(v, shape=()) for v in (first.scale, first.zero))
+        return xt.dequantize(moved, scale, zero, axis=0)
 
     @staticmethod
     def _turned(op: Operation, q: Quantised) -> Value:

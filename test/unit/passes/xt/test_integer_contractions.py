@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from kernel_cases import module_of, reference
 
@@ -103,6 +103,7 @@ def test_convolutions(seed, kinds, inputs, outputs, per_channel, integer, pad, s
 @FEW
 @given(st.integers(0, 1 << 16), kinds, st.integers(1, 17), st.integers(1, 9), st.booleans(), st.booleans(),
        st.booleans())
+@example(1983, ("i8", "ui8", "ui8"), 11, 1, True, True, False)      # scales by channel of one channel, turned
 def test_products(seed, kinds, depth, columns, per_channel, transposed, symmetric):
     """Transposed weights lie so, or an op turns them and their scales; results are scaled as ONNX does, or PyTorch."""
     case = Case(seed, kinds, columns, per_channel, symmetric)
