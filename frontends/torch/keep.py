@@ -134,14 +134,14 @@ def _aten_decompositions() -> dict[Any, Any]:
 
 
 @cache
-def _beyond_core() -> dict[Any, Any]:
+def _beyond_core() -> dict[object, object]:
     """Ops that torch does not take apart into core ATen: gradients mostly, which programs may hold, too."""
     from torch._decomp import get_decompositions
 
     aten = torch.ops.aten
-    table: dict[Any, Any] = get_decompositions([
+    found = get_decompositions([
         aten.batch_norm_backward, aten.rrelu_with_noise_backward, aten.tril_indices, aten.triu_indices, aten.lcm,
         aten.narrow_copy, aten.unbind_copy])
-    table[torch.ops.aten._weight_norm_interface_backward.default] = _weight_norm_backward
-    table[torch.ops.aten._new_zeros_with_same_feature_meta.default] = new_zeros_with_same_feature_meta
-    return table
+    return dict(found.items()) | {
+        aten._weight_norm_interface_backward.default: _weight_norm_backward,
+        aten._new_zeros_with_same_feature_meta.default: new_zeros_with_same_feature_meta}
