@@ -53,9 +53,9 @@ def tile_pipeline(options: CompileOptions) -> Pipeline:
 
 def gpu_model_passes() -> tuple[Pass, ...]:
     """What GPUs do to a whole model before kernels are formed, whoever made them."""
-    names = ("transposed-convolution{weighed=true}", "multiplied-types", "filter-gradients", "wide-pixels",
-             "split-concatenations", "merge-products",
-             "aligned-rows", "split-contractions", "one-pass-moments", "cut-reductions", "split-reductions",
+    names = ("transposed-convolution{weighed=true}", "join-groups", "multiplied-types", "filter-gradients",
+             "wide-pixels", "split-concatenations", "merge-products", "aligned-rows", "split-contractions",
+             "one-pass-moments", "cut-reductions", "split-reductions",
              "select-places", "unique-runs",
              "box-pairs", "scatter-places", "split-scans", "merge-sorts", "rank-sorts", "operands-along-k")
     return Pipeline.parse(f"xt: {', '.join(names)}").stages[0].passes

@@ -15,7 +15,7 @@ import numpy as np
 from xcc._mlir import Block, Module, Operation, Region, Value, ir
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
-from xcc.passes.xt.graph.rewrite import access_of, erase_dead, name_of, rebuilt
+from xcc.passes.xt.graph.rewrite import access_of, erase_dead, name_of, producer, rebuilt
 from xcc.symbolic import Dim
 
 SPATIAL = ("convolution", "group_norm", "reduce_window", "resize")
@@ -27,8 +27,8 @@ class ChannelsLast(Pass):
 
     Before: ``y = xt.convolution(x, w) {layout = "NCHW", filter = "OIHW"}``
     After:  ``y = transpose(xt.convolution(transpose(x), w') {layout = "NHWC", filter = "HWIO"})``
-    with the transposes pushed through pointwise ops, pooling, reductions, group norms, concatenation, padding and
-    slices.
+    with the transposes pushed through pointwise ops, pooling, reductions, group norms, concatenation, padding,
+    slices and resizes.
 
     block: pack the outputs of filters in blocks of this many (filter = "OHWIo") where it divides them; 0: never.
     pointwise-as-matmul: 1x1 convolutions with stride 1 become dot_general.
@@ -93,7 +93,7 @@ class _Layouts:
         if any(name_of(op) == "convolution" for op in operations):
             images = _images(operations)
             for op in operations:       # what comes with the channels last
-                if op.name == "xt.transpose" and op.results[0] in images:
+                if op.name in ("xt.transpose", "xt.reshape") and op.results[0] in images:
                     self._note(op.results[0])
         for op in operations:
             rule = _RULES.get(name_of(op)) or (_pointwise if access_of(op) == "pointwise" else None)
@@ -122,11 +122,18 @@ class _Layouts:
         return _transpose(x, to_last(xt.TensorType.of(x).rank))
 
     def _note(self, x: Value) -> None:
-        """Notes what `x` is with the channels last, where it is a transpose of that."""
+        """Notes what `x` is with the channels last, where it is a transpose of that, or of its pixels in a row."""
         owner = getattr(x.owner, "operation", None)
-        if owner is not None and owner.name == "xt.transpose" \
-                and xt.attrs_of(owner).perm == to_first(xt.TensorType.of(x).rank):
+        if owner is None:
+            return
+        shape = xt.shape_of(x)
+        turned = producer(owner.operands[0], "transpose") if owner.name == "xt.reshape" else None
+        if owner.name == "xt.transpose" and xt.attrs_of(owner).perm == to_first(len(shape)):
             self.last[x] = owner.operands[0]
+        elif turned is not None and xt.attrs_of(turned).perm == to_first(3) and len(shape) > 3 \
+                and xt.shape_of(turned.results[0])[:2] == shape[:2]:
+            with ir.InsertionPoint(owner), owner.location:
+                self.last[x] = xt.reshape(turned.operands[0], shape=(shape[0], *shape[2:], shape[1]))
 
     def filter(self, w: Value, kind: str) -> Value:
         """The filter `w` (OIHW) as HWIO, or in blocks as OHWIo; weights are rearranged in the store."""
@@ -256,8 +263,18 @@ def _resize(s: _Layouts, op: Operation) -> Value | None:
     return rebuilt(op, [s.last[op.operands[0]]], shape=_permuted(a.shape), scales=_permuted(a.scales), roi=roi)
 
 
+def _gather(s: _Layouts, op: Operation) -> Value | None:
+    """Lines along a dim, as resizes pick them."""
+    x, indices = op.operands
+    if x not in s.last or len(xt.shape_of(indices)) != 1 or xt.attrs_of(op).batch_dims:
+        return None
+    rank = xt.TensorType.of(x).rank
+    return rebuilt(op, [s.last[x], indices], axis=to_last(rank).index(xt.attrs_of(op).axis % rank))
+
+
 _RULES: dict[str, Callable[[_Layouts, Operation], Value | None]] = {
-    "concatenate": _concatenate, "convolution": _convolution, "group_norm": _group_norm,
+    "concatenate": _concatenate, "convolution": _convolution, "gather": _gather,
+    "group_norm": _group_norm,
     "pad": _each_dim("low", "high", "interior"), "reduce": _reduce,
     "reduce_window": _each_dim("window", "strides", "low", "high", "dilations"), "resize": _resize,
     "slice": _each_dim("starts", "limits", "strides")}

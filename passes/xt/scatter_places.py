@@ -15,6 +15,7 @@ What such sums are added to is what they begin with, and they are rounded where 
 embedding, which starts with zeros, adds to that of a head that shares its weights, in f16.
 
 Sums for a handful of places (embeddings of token types) are reductions of what each of them is named for.
+Rows that are combined at few places, many at each (tables of relative positions), are updates of columns, too.
 Along an axis, where each column has indices of its own, a workgroup keeps some columns in shared memory and writes or
 combines the updates there (``xt.combine_columns``); a long column is cut into parts, so that all cores have work.
 """
@@ -32,7 +33,7 @@ from xcc.dialects.xt.op import same_dims
 from xcc.dialects.xt.positions import HALVES
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose.build import dim_scalar, wrapped
-from xcc.passes.xt.decompose.scattered_columns import GUESSED, LAUNCH, MOVED_SECONDS, combined, planned
+from xcc.passes.xt.decompose.scattered_columns import GUESSED, LAUNCH, MOVED_SECONDS, Scatter, combined, planned
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import apply_rules, dim_bounds, name_of, producer, rewrite, users_of
 from xcc.passes.xt.sizes.counted import MOST, require_countable
@@ -47,6 +48,8 @@ PARTS = 64              # of the updates, which add up for those
 WALKED_SECONDS = 0.11e-6        # of an update that a thread looks at in memory, among all that wait for one
 SORT_LAUNCHES = 8
 SORTED_SECONDS = 0.3e-9         # of an update
+MANY = 32               # updates of a place
+FOLLOWED_SECONDS = 90e-9        # of an update that a thread follows to a row, one after the other
 
 
 @register_pass
@@ -58,7 +61,7 @@ class ScatterPlaces(Pass):
 
         def gathered(op: Operation) -> Value | None:
             made = None if IN_PLACE in op.attributes else \
-                _nd(op) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
+                _nd(op, ctx.chip) if name_of(op) == "scatter_nd" else _elements(op, ctx.chip)
             if made is not None:
                 require_countable(module, _counted(op), bounds)
             return made
@@ -154,7 +157,8 @@ def _elements(op: Operation, chip: Chip) -> Value | None:
 
 def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
     """The result of a scatter_elements by columns in shared memory; None where others are faster."""
-    plan = planned(op, chip)
+    scatter = Scatter.of(op, indices)
+    plan = planned(scatter, chip)
     if plan is None:
         return None
     if xt.attrs_of(op).reduction == "none":     # numbers of writers are stored and read; the choice fuses
@@ -162,7 +166,27 @@ def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
         other = _estimated(kind.shape) * (4 + xt.width(kind.dtype) // 8) * MOVED_SECONDS / chip.cores
     else:
         other = min(_walk_seconds(op, chip), _sort_seconds(op))
-    return combined(op, indices, plan) if plan.seconds <= other else None
+    return combined(scatter, plan) if plan.seconds <= other else None
+
+
+def _rows(op: Operation, keys: Value, places: Dim, width: Dim, chip: Chip) -> Value | None:
+    """The result of a scatter_nd of rows, many for each place, that are combined at `keys`: by columns in shared
+    memory. None where there are not so many, or a thread that follows those of its place, sorted, is as fast."""
+    x, _, updates = op.operands
+    count, dtype = xt.shape_of(keys)[0], xt.TensorType.of(x).dtype
+    if not (isinstance(places, int) and isinstance(width, int) and isinstance(count, int)) or count < MANY * places:
+        return None
+    wide = "f32" if dtype in HALVES else dtype
+    narrow = xt.reshape(xt.convert(keys, dtype="i32"), shape=(count, 1))
+    start, rows = (v if wide == dtype else xt.convert(v, dtype=wide) for v in (
+        _shaped(x, (places, width)), _shaped(updates, (count, width))))
+    made = Scatter(start, xt.broadcast(narrow, shape=(count, width)), rows, 0, xt.attrs_of(op).reduction)
+    plan = planned(made, chip)
+    sorts = SORT_LAUNCHES * LAUNCH + count * (SORTED_SECONDS + FOLLOWED_SECONDS / places)
+    if plan is None or plan.seconds + LAUNCH + count * width * 8 * MOVED_SECONDS / chip.cores > sorts:
+        return None
+    out = _shaped(combined(made, plan), xt.shape_of(x))
+    return out if wide == dtype else xt.convert(out, dtype=dtype)
 
 
 def _estimated(shape: Sequence[Dim]) -> int:
@@ -199,7 +223,7 @@ def _in_order(op: Operation, indices: Value) -> Value:
     return _combined(op, xt.reshape(keys, shape=(product(size),)), product(shape), 1)
 
 
-def _nd(op: Operation) -> Value | None:
+def _nd(op: Operation, chip: Chip) -> Value | None:
     """The result of a scatter_nd, or None where it stays."""
     x, indices, updates = op.operands
     a, shape, vectors = xt.attrs_of(op), xt.shape_of(x), xt.shape_of(indices)
@@ -216,7 +240,7 @@ def _nd(op: Operation) -> Value | None:
         if a.reduction == "add" and isinstance(places, int) and places <= ADDED \
                 and xt.width(xt.TensorType.of(x).dtype) >= 32:
             return xt.add(x, xt.reshape(_added(keys, updates, places, product(inner)), shape=shape))
-        return _combined(op, keys, places, product(inner))
+        return _rows(op, keys, places, product(inner), chip) or _combined(op, keys, places, product(inner))
     keys = xt.reshape(_flat(indices, lead), shape=(count,))
     writers = _compared(keys, places) if _few(places, count) else \
         xt.last_writers(keys, shape=(places,), axis=0)

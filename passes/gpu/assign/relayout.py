@@ -1,19 +1,23 @@
 """Values of a tile program in the layouts that their uses ask for.
 
 Those that cost nothing (constants, steps, masks, broadcasts, transposes, cheap index arithmetic on those) are computed
-again in the layout needed; others get a conversion, written as a cast of the vector to its own type.
+again in the layout needed, and so is what a few loads give that each thread makes one of: an exchange would take a
+barrier. Others get a conversion, written as a cast of the vector to its own type.
 """
 
 from __future__ import annotations
+
+import math
 
 from xcc._mlir import InsertionPoint, Operation, Value, ir, maker
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, shape_of
-from xcc.passes.shared.values import is_vector
+from xcc.passes.shared.values import is_elementwise, is_vector
 
 LEAVES = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_mask")
 VIEWS = ("vector.broadcast", "vector.transpose", "vector.shape_cast")
+FEW = 8         # registers of a thread that hold what is loaded again
 
 
 class Relayout:
@@ -22,6 +26,7 @@ class Relayout:
     def __init__(self) -> None:
         self.assigned: dict[Value, Layout] = {}
         self._cache: dict[tuple[Value, Layout], Value] = {}
+        self._few: dict[Value, bool] = {}
 
     def at(self, value: Value, layout: Layout) -> Value:
         """`value` in `layout`."""
@@ -30,9 +35,24 @@ class Relayout:
         key = (value, layout)
         if key not in self._cache:
             op = maker(value)
-            self._cache[key] = self._again(op, layout) if op is not None and free(op) else \
-                self._converted(value, layout)
+            again = op is not None and (free(op) or layout.registers <= FEW and self._loaded(value))
+            self._cache[key] = self._again(op, layout) if op is not None and again else self._converted(value, layout)
         return self._cache[key]
+
+    def _loaded(self, value: Value) -> bool:
+        """Whether `value` is loaded, one element a thread at most, or cheap arithmetic on such."""
+        if value not in self._few:
+            op = maker(value)
+            self._few[value] = op is not None and (free(op) or self._is_loaded(op))
+        return self._few[value]
+
+    def _is_loaded(self, op: Operation) -> bool:
+        if op.name == "vector.transfer_read":
+            layout = self.assigned.get(op.results[0])
+            return layout is not None and layout.registers == 1 and not list(op.attributes["operandSegmentSizes"])[-1]
+        if not (is_elementwise(op) and cheap(op)) and op.name not in ("vector.broadcast", "vector.shape_cast"):
+            return False
+        return all(self._loaded(v) for v in op.operands if is_vector(v))
 
     def _again(self, op: Operation, layout: Layout) -> Value:
         """The result of `op` computed again in `layout`."""
@@ -81,11 +101,23 @@ def free(op: Operation) -> bool:
     """Whether `op` is computed again wherever it is used in another layout."""
     if op.name in LEAVES or op.name in VIEWS:
         return True
-    if not op.name.startswith("arith.") or op.name.startswith(("arith.div", "arith.rem")) \
-            and not isinstance(ir.VectorType(op.results[0].type).element_type, ir.IndexType):
+    if not cheap(op):
         return False
     owners = [maker(v) for v in op.operands if is_vector(v)]
-    return all(o is not None and _leafy(o) for o in owners)
+    index = isinstance(ir.VectorType(op.results[0].type).element_type, ir.IndexType)
+    return all(o is not None and (_leafy(o) or index and _spread(o)) for o in owners)
+
+
+def cheap(op: Operation) -> bool:
+    """Whether `op` is arithmetic of few instructions."""
+    return op.name.startswith("arith.") and (
+        not op.name.startswith(("arith.div", "arith.rem"))
+        or isinstance(ir.VectorType(op.results[0].type).element_type, ir.IndexType))
+
+
+def _spread(op: Operation) -> bool:
+    """Whether `op` repeats a smaller vector: that is what is exchanged."""
+    return op.name == "vector.broadcast" and math.prod(shape_of(op.operands[0])) < math.prod(shape_of(op.results[0]))
 
 
 def _leafy(op: Operation) -> bool:

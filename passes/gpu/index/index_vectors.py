@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Union
 
-from xcc._mlir import Operation, Value, ir, maker
+from xcc._mlir import Operation, Value, arith_d, ir, maker
 from xcc.passes.gpu.index.index_values import MAX_DIVISOR, capped, divisor
 from xcc.passes.gpu.layout.tile_ops import element_bytes, splat
 from xcc.passes.shared.patterns import int_constant
@@ -16,6 +16,8 @@ __all__ = [
 
 WORD = 4        # bytes
 RUN = 8         # neighbours, of words, that one access of memory takes: a sector
+_AHEAD = frozenset(int(p) for p in (arith_d.CmpIPredicate.slt, arith_d.CmpIPredicate.sge, arith_d.CmpIPredicate.ult,
+                                    arith_d.CmpIPredicate.uge))     # of what comes ahead of a bound, or does not
 _SHAPES = ("vector.broadcast", "vector.shape_cast")
 
 
@@ -192,7 +194,13 @@ def same_along(mask: Value, width: int) -> bool:
             _last(source) == _last(mask) and same_along(source, width)
     if op.name == "arith.cmpi":
         sides = [step_along(v, width) for v in op.operands]
-        return all(s is not None and s[0] == 0 for s in sides)
+        if any(s is None for s in sides):
+            return False
+        (step, first), (fixed, bound) = (s for s in sides if s is not None)
+        # a run of neighbours that starts at a multiple of the width lies on one side of a multiple of it
+        sure = step == 0 or step == 1 and first % width == 0 and bound % width == 0 \
+            and int(op.attributes["predicate"].value) in _AHEAD
+        return fixed == 0 and sure
     return op.name in ("arith.andi", "arith.ori", "arith.xori") and all(same_along(v, width) for v in op.operands)
 
 

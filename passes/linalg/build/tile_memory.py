@@ -62,7 +62,7 @@ class Memory:
 
     # reading -----------------------------------------------------------------------------------------------------
     def load(self, t: Tensor, indices: Sequence[Ix], guard: V | None = None, inside: bool = False) -> V:
-        """The tile of a buffer at `indices`; lanes past an axis's limit, and a gather's outside `guard`, read as 0.
+        """The tile of a buffer at `indices`; lanes past an axis's limit, and those outside `guard`, read as 0.
         inside: the indices of all of a gather's lanes lie in memory; what lanes past a limit of the tile read is
         anything then."""
         if t in self.moved:
@@ -108,6 +108,8 @@ class Memory:
 
     def _load_stored(self, memref: Value, t: Tensor, indices: Sequence[Ix], guard: V | None, inside: bool = False) -> V:
         element = ir.MemRefType(memref.type).element_type
+        if guard is not None:
+            return self._gather(memref, t, indices, element, guard, inside)
         if plain(merged(t.dims, indices)):
             memref, t, indices = self.views.flattened(memref, t, indices)
         axes = tuple(dict.fromkeys(a for i in indices for a in i.axes))

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from xcc._mlir import Attribute, Operation, Value, ir, maker, owner_op
 from xcc.passes.linalg.build.buffers import storage_type
 from xcc.passes.linalg.build.tile_values import Ix, V
-from xcc.passes.linalg.evaluate.pieces import InPiece, Pieces, Within, one_piece
+from xcc.passes.linalg.evaluate.pieces import InPiece, Pieces, Within, one_piece, own_lanes
 from xcc.passes.linalg.kernel.kernel import Op, Tensor
 from xcc.passes.linalg.kernel.reduction_body import is_zero
+from xcc.passes.shared.values import scalar_attr
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Body:
         if name == "arith.select" and self.op in self.ev.in_piece:
             return self._piece(owner)
         if name == "arith.select":
-            chosen = self._guarded_read(owner) if self.ev.memory.access == "gather" \
+            chosen = self._guarded_read(owner) or own_lanes(self, owner) if self.ev.memory.access == "gather" \
                 else self._padded_read(owner) or one_piece(self, owner)
             if chosen is not None:
                 return chosen
@@ -119,6 +120,17 @@ class Body:
         """Where in `t` a tensor.extract reads."""
         indices = [self._as_index(self._get(x)) for x in list(read.operands)[1:]]
         return [indices[group[0]] for group in t.groups]
+
+    def read_where(self, read: Operation, test: V) -> V | None:
+        """What a tensor.extract gives where `test` holds, 0 elsewhere; None where it reads no buffer."""
+        t = self.ev.kernel.by_value[read.operands[0]]
+        if t.producer is not None or t.constant is not None:
+            return None
+        indices, kind = self._places(t, read), read.results[0].type
+        if any(i.axes for i in indices):
+            return self.ev.memory.load(t, indices, test)
+        zero = V(self.b.constant(scalar_attr(kind, 0), kind))
+        return self.b.elementwise("arith.select", kind, [test, self.ev.memory.load(t, indices), zero], {})
 
     def _piece(self, select: Operation) -> V:
         """The tile of the piece that the loop around is in."""

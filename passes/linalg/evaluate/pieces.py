@@ -126,6 +126,42 @@ def one_piece(body: Body, select: Operation) -> V | None:
     return _Branches(body, pieces, index, bounds, lanes, aligned).emit(len(bounds))
 
 
+def own_lanes(body: Body, select: Operation) -> V | None:
+    """The tile of a concatenation of what lies in memory, each piece read in its own lanes alone; else None.
+
+        %0 = vector.gather %a[i] ..., "i < 256"        %1 = vector.gather %b[i - 256] ..., "i >= 256"
+
+    Others read 0, so that the pieces' bits together are the tile, and no place is clamped: neighbours stay neighbours.
+    """
+    pieces = Pieces.of(select) if PIECES in select.attributes else None
+    if pieces is None:
+        return None
+    b, index, bounds = body.b, body.index(pieces.at), [body.index(v) for v in pieces.bounds]
+    if index.vec is not None or not all(i.is_scalar for i in bounds):
+        return None
+    tests = [_test(b, "sge", index, i) for i in bounds]
+    ends = [*(_test(b, "slt", index, i) for i in bounds), None]
+    reads = list[V]()
+    for k, value in enumerate(pieces.values):
+        inside = [v for v in (tests[k - 1] if k else None, ends[k]) if v is not None]
+        test = inside[0] if len(inside) == 1 else b.elementwise("arith.andi", b.i1, inside, {})
+        read = body.nested(InPiece(k, index)).read_where(owner_op(value), test)
+        if read is None:
+            return None
+        reads.append(read)
+    kind = select.results[0].type
+    bits = ir.IntegerType.get_signless(kind.width)
+    out, *rest = [v if kind == bits else b.elementwise("arith.bitcast", bits, [v], {}) for v in reads]
+    for v in rest:
+        out = b.elementwise("arith.ori", bits, [out, v], {})
+    return out if kind == bits else b.elementwise("arith.bitcast", kind, [out], {})
+
+
+def _test(b: Builder, how: str, index: Ix, bound: Ix) -> V:
+    """A comparison of a place with a bound, in each lane."""
+    return b.elementwise("arith.cmpi", b.i1, [b.vector(index), b.vector(bound)], {"predicate": predicate(how)})
+
+
 def _stacked(body: Body, pieces: Pieces, starts: list[int], lane: Axis) -> V:
     """A tile of all of the pieces along `lane`: each element's tile over the other axes, one behind the other."""
     b = body.b
@@ -191,8 +227,7 @@ class _Branches:
     def _from(self, k: int, before: V) -> V:
         """Piece `k` in lanes from its bound on, `before` in those ahead of it."""
         b, piece = self.body.b, self.pieces.values[k]
-        after = b.elementwise("arith.cmpi", b.i1, [b.vector(self.index), b.vector(self.bounds[k - 1])], {
-            "predicate": predicate("sge")})
+        after = _test(b, "sge", self.index, self.bounds[k - 1])
         return b.elementwise("arith.select", piece.type, [after, self.body.nested(None).value(piece), before], {})
 
 

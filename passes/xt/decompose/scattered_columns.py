@@ -35,6 +35,33 @@ NOTHING = {"add": 0, "mul": 1}  # what changes no place; for the other reduction
 
 
 @dataclass(frozen=True)
+class Scatter:
+    """An ``xt.scatter_elements``: `updates` at `indices`, of their shape, along an axis of x."""
+
+    x: Value
+    indices: Value
+    updates: Value
+    axis: int
+    reduction: str
+
+    @staticmethod
+    def of(op: Operation, indices: Value) -> Scatter:
+        x, _, updates = op.operands
+        a = xt.attrs_of(op)
+        return Scatter(x, indices, updates, a.axis, a.reduction)
+
+    @property
+    def count(self) -> Dim:
+        """Updates of a column."""
+        return xt.shape_of(self.updates)[self.axis]
+
+    def sides(self) -> tuple[int, int, int]:
+        """Lines ahead of the axis, places along it, columns behind it."""
+        shape = [d for d in xt.shape_of(self.x) if isinstance(d, int)]
+        return math.prod(shape[:self.axis]), shape[self.axis], math.prod(shape[self.axis + 1:])
+
+
+@dataclass(frozen=True)
 class Columns:
     """Of the tiles of a scatter: columns and places of a workgroup, parts of a column of updates, estimated time."""
 
@@ -44,23 +71,21 @@ class Columns:
     seconds: float
 
 
-def planned(op: Operation, chip: Chip) -> Columns | None:
+def planned(s: Scatter, chip: Chip) -> Columns | None:
     """The fastest tiles; None where sizes are not known, or places so many that none are held."""
-    x, _, updates = op.operands
-    a, kind = xt.attrs_of(op), xt.TensorType.of(x)
-    known = [d for d in (*xt.shape_of(x), *(n for d, n in enumerate(xt.shape_of(updates)) if d != a.axis))
+    kind = xt.TensorType.of(s.x)
+    known = [d for d in (*kind.shape, *(n for d, n in enumerate(xt.shape_of(s.updates)) if d != s.axis))
              if isinstance(d, int)]
     if len(known) < 2 * len(kind.shape) - 1 or kind.dtype not in COMBINED:
         return None
-    count = xt.shape_of(updates)[a.axis]
-    most = PARTS if a.reduction in NOTHING else 1
-    found = [_plan(op, 1 << n, count if isinstance(count, int) else GUESSED, chip) for n in range(most.bit_length())]
-    return min(found, key=lambda c: c.seconds)
+    count = s.count if isinstance(s.count, int) else GUESSED
+    most = PARTS if s.reduction in NOTHING else 1
+    return min((_plan(s, 1 << n, count, chip) for n in range(most.bit_length())), key=lambda c: c.seconds)
 
 
-def _plan(op: Operation, parts: int, count: int, chip: Chip) -> Columns:
-    before, places, after = _sides(op)
-    dtype = xt.TensorType.of(op.operands[0]).dtype
+def _plan(s: Scatter, parts: int, count: int, chip: Chip) -> Columns:
+    before, places, after = s.sides()
+    dtype = xt.TensorType.of(s.x).dtype
     size = 4 if parts > 1 and dtype in HALVES else xt.width(dtype) // 8
     before *= parts
     lines = after if after > 1 else before      # side by side in a tile
@@ -74,36 +99,29 @@ def _plan(op: Operation, parts: int, count: int, chip: Chip) -> Columns:
     return Columns(columns, held, parts, seconds)
 
 
-def _sides(op: Operation) -> tuple[int, int, int]:
-    axis = xt.attrs_of(op).axis
-    shape = [d for d in xt.shape_of(op.operands[0]) if isinstance(d, int)]
-    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1:])
-
-
-def combined(op: Operation, indices: Value, plan: Columns) -> Value:
-    """The result of the scatter_elements `op` at `indices` of its updates' shape."""
-    x, _, updates = op.operands
-    a, shape, parts = xt.attrs_of(op), xt.shape_of(x), plan.parts
-    before, places, after = _sides(op)
-    count = xt.shape_of(updates)[a.axis]
+def combined(s: Scatter, plan: Columns) -> Value:
+    """The result of the scatter."""
+    x, indices, updates, axis, parts = s.x, s.indices, s.updates, s.axis, plan.parts
+    shape, count = xt.shape_of(x), s.count
+    before, places, after = s.sides()
     dtype = xt.TensorType.of(x).dtype
     start = x
     if parts > 1:
         wide = "f32" if dtype in HALVES else dtype
-        updates = _whole_parts(updates if wide == dtype else xt.convert(updates, dtype=wide), a.axis, parts,
-                               NOTHING[a.reduction])
-        indices = _whole_parts(indices, a.axis, parts, 0)
+        updates = _whole_parts(updates if wide == dtype else xt.convert(updates, dtype=wide), axis, parts,
+                               NOTHING[s.reduction])
+        indices = _whole_parts(indices, axis, parts, 0)
         count = ceildiv(count, parts)
-        start = xt.broadcast(xt.constant(NOTHING[a.reduction], dtype=wide), shape=(before * parts, places, after))
+        start = xt.broadcast(xt.constant(NOTHING[s.reduction], dtype=wide), shape=(before * parts, places, after))
     made = xt.combine_columns(
         xt.reshape(start, shape=(before * parts, places, after)),
         *[xt.reshape(v, shape=(before * parts, count, after)) for v in (indices, updates)],
-        reduction=a.reduction, columns=plan.columns, held=plan.held)
+        reduction=s.reduction, columns=plan.columns, held=plan.held)
     if parts == 1:
         return xt.reshape(made, shape=shape)
     every = xt.reshape(made, shape=(before, parts, places * after))
-    whole = xt.reshape(xt.reduce(every, kind="sum" if a.reduction == "add" else "prod", axes=(1,)), shape=shape)
-    both = (xt.add if a.reduction == "add" else xt.mul)(x if wide == dtype else xt.convert(x, dtype=wide), whole)
+    whole = xt.reshape(xt.reduce(every, kind="sum" if s.reduction == "add" else "prod", axes=(1,)), shape=shape)
+    both = (xt.add if s.reduction == "add" else xt.mul)(x if wide == dtype else xt.convert(x, dtype=wide), whole)
     return both if wide == dtype else xt.convert(both, dtype=dtype)
 
 

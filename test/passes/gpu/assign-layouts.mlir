@@ -100,3 +100,31 @@ func.func @rows_added(%x: memref<?xf32>, %o: memref<?xf32>, %p: memref<?xindex>,
   }
   return
 }
+
+// -----
+// Places that two smaller vectors add up to are added in the layout of the gather, and what a thread loads one of is
+// loaded again there: nothing is exchanged.
+// CHECK-LABEL: func.func @picked(
+// CHECK-NOT: unrealized_conversion_cast
+// CHECK: return
+func.func @picked(%x: memref<4096xf16>, %i: memref<128xi64>, %o: memref<8x128xf16>) attributes {xt.kernel, xcc.config = {gpu = {threads = 128 : i64}}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %z = arith.constant 0 : i64
+  scf.forall (%b) in (%c1) {
+    %n = vector.transfer_read %i[%c0], %z {in_bounds = [true]} : memref<128xi64>, vector<128xi64>
+    %p = arith.index_cast %n : vector<128xi64> to vector<128xindex>
+    %columns = vector.broadcast %p : vector<128xindex> to vector<8x128xindex>
+    %s = vector.step : vector<8xindex>
+    %w = arith.constant dense<128> : vector<8xindex>
+    %t = arith.muli %s, %w : vector<8xindex>
+    %u = vector.shape_cast %t : vector<8xindex> to vector<8x1xindex>
+    %rows = vector.broadcast %u : vector<8x1xindex> to vector<8x128xindex>
+    %at = arith.addi %rows, %columns : vector<8x128xindex>
+    %on = arith.constant dense<true> : vector<8x128xi1>
+    %none = arith.constant dense<0.0> : vector<8x128xf16>
+    %g = vector.gather %x[%c0] [%at], %on, %none : memref<4096xf16>, vector<8x128xindex>, vector<8x128xi1>, vector<8x128xf16> into vector<8x128xf16>
+    vector.transfer_write %g, %o[%c0, %c0] {in_bounds = [true, true]} : vector<8x128xf16>, memref<8x128xf16>
+  }
+  return
+}

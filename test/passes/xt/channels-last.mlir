@@ -87,3 +87,16 @@ func.func @rows_of_pixels(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %y: 
   %3 = "xt.add"(%2, %y) : (tensor<1x36x4xf32>, tensor<1x36x4xf32>) -> tensor<1x36x4xf32>
   return %3 : tensor<1x36x4xf32>
 }
+
+// Lines that a resize picks, of an image whose pixels were in a row, as tokens are.
+// CHECK-LABEL: func.func @resized_tokens(
+// CHECK: %[[X:.*]] = "xt.reshape"(%arg0) {shape = [2, 4, 4, 8]}
+// CHECK: %[[G:.*]] = "xt.gather"(%[[X]], %arg1) {axis = 1 : i64
+// CHECK: "xt.dot_general"(%[[G]]
+func.func @resized_tokens(%t: tensor<2x16x8xf32>, %i: tensor<7xi64>, %w: tensor<3x8x1x1xf32>) -> tensor<2x3x7x4xf32> {
+  %c = "xt.transpose"(%t) {perm = [0, 2, 1]} : (tensor<2x16x8xf32>) -> tensor<2x8x16xf32>
+  %x = "xt.reshape"(%c) {shape = [2, 8, 4, 4]} : (tensor<2x8x16xf32>) -> tensor<2x8x4x4xf32>
+  %g = "xt.gather"(%x, %i) {axis = 2 : i64, batch_dims = 0 : i64} : (tensor<2x8x4x4xf32>, tensor<7xi64>) -> tensor<2x8x7x4xf32>
+  %y = "xt.convolution"(%g, %w) {dtype = f32, filter = "OIHW", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NCHW", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<2x8x7x4xf32>, tensor<3x8x1x1xf32>) -> tensor<2x3x7x4xf32>
+  return %y : tensor<2x3x7x4xf32>
+}

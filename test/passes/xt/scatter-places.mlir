@@ -30,6 +30,16 @@ func.func @sums(%x: tensor<48x4xf32>, %i: tensor<90x1xi64>, %u: tensor<90x4xf32>
   return %y : tensor<48x4xf32>
 }
 
+// Few places get many rows each: by columns, in parts. A thread would follow thousands.
+// CHECK-LABEL: func.func @few_places
+// CHECK-NOT: "xt.sort"
+// CHECK: %[[P:.*]] = "xt.combine_columns"(%{{.*}}) {{.*}} -> tensor<[[N:[0-9]+]]x32x8xf32>
+// CHECK: "xt.reduce"(%{{.*}}) {{.*}}kind = "sum"
+func.func @few_places(%x: tensor<32x8xf32>, %i: tensor<262144x1xi64>, %u: tensor<262144x8xf32>) -> tensor<32x8xf32> {
+  %y = "xt.scatter_nd"(%x, %i, %u) {reduction = "add"} : (tensor<32x8xf32>, tensor<262144x1xi64>, tensor<262144x8xf32>) -> tensor<32x8xf32>
+  return %y : tensor<32x8xf32>
+}
+
 // CHECK-LABEL: func.func @rows
 // CHECK: %[[W:.*]] = "xt.last_writers"(%arg1) {axis = 1 : i64, shape = [4, 9]}
 // CHECK: "xt.gather_elements"(%arg2, %[[W]]) {axis = 1 : i64}
