@@ -96,6 +96,13 @@ def slice_axis(x: Value, axis: int, start: Dim, limit: Dim) -> Value:
     return xt.slice(x, starts=tuple(starts), limits=tuple(limits))
 
 
+def with_ones(x: Value, shape: Sequence[Dim | str]) -> Value:
+    """`x` with one element along the dims of which `shape` says so, where its own sizes do not tell."""
+    for axis, (own, known) in enumerate(zip(xt.shape_of(x), shape, strict=True)):
+        x = slice_axis(x, axis, 0, 1) if known == 1 and not isinstance(own, int) else x
+    return x
+
+
 def split(x: Value, axis: int, sizes: Sequence[Dim]) -> list[Value]:
     """Consecutive parts along `axis`."""
     out, at = [], 0  # type: list[Any], Dim

@@ -132,6 +132,15 @@ def test_a_quotient_of_one_broadcasts() -> None:
     assert compilations(f, *given) == [1, 1, 2, 2]
 
 
+def test_the_one_step_of_a_window_broadcasts() -> None:
+    """Converters that count steps themselves arrive at a quotient, which torch knows to be 1."""
+    def f(x: Any) -> Any:
+        return (x - x[..., ::2], F.conv1d(x, torch.ones(3, 3, 2), stride=2) + x,
+                torch.where(F.interpolate(x, scale_factor=0.5) > 0, x, 0))
+
+    assert compilations(f, ((2, 3, 2),), ((4, 3, 2),), ((1, 3, 2),)) == [1, 1, 1]
+
+
 def test_branches_and_loops() -> None:
     """Of results that may be empty, whose dims lie in another order."""
     def f(x: Any) -> Any:
@@ -378,9 +387,11 @@ def test_two_dims_are_cut_by_a_number_of_the_call() -> None:
 
 
 def test_results_lie_as_the_images_of_the_call() -> None:
-    """Later layouts make strides symbols, of which torch's code for pools says that channels are not last."""
+    """Later layouts make strides symbols, of which torch's code for pools says that channels are not last, and that of
+    index_fill that there are gaps."""
     def f(x: Any) -> Any:
-        return F.avg_pool2d(x, 2, 1, 1), F.adaptive_avg_pool2d(x, 2), F.interpolate(x, scale_factor=2.0), x * 2
+        return (F.avg_pool2d(x, 2, 1, 1), F.adaptive_avg_pool2d(x, 2), F.interpolate(x, scale_factor=2.0), x * 2,
+                x.index_fill(1, torch.tensor([1, 0]), 1), torch.lerp(x, x.cos(), x.sin().contiguous()))
 
     compiled, last = xcc.torch.compile(f, strict=True, versions=0), torch.channels_last
     x, y = torch.randn(2, 6, 4, 5), torch.randn(3, 5, 7, 4)
