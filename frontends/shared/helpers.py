@@ -96,6 +96,21 @@ def slice_axis(x: Value, axis: int, start: Dim, limit: Dim) -> Value:
     return xt.slice(x, starts=tuple(starts), limits=tuple(limits))
 
 
+def with_ones(x: Value, shape: Sequence[Dim | str]) -> Value:
+    """`x` with one element along the dims of which `shape` says so, where its own sizes do not tell.
+
+    Of ``min(n, 1)``, which is 1 of all tensors that have elements, torch says so without knowing that this one has.
+    """
+    for axis, (own, known) in enumerate(zip(xt.shape_of(x), shape, strict=True)):
+        x = slice_axis(x, axis, 0, 1) if known == 1 and not _is_one_of_many(own) else x
+    return x
+
+
+def _is_one_of_many(size: Dim) -> bool:
+    """Whether a size is 1 where the sizes in it are large, and far apart."""
+    return symbolic.evaluate(size, {name: 10 ** (6 * n) for n, name in enumerate(symbolic.symbols_of(size), 1)}) == 1
+
+
 def split(x: Value, axis: int, sizes: Sequence[Dim]) -> list[Value]:
     """Consecutive parts along `axis`."""
     out, at = [], 0  # type: list[Any], Dim

@@ -145,6 +145,12 @@ def same(cx: Context) -> Value:
     return cx.tensor("self")
 
 
+@aten("copy_strided.default", namespace="prims")
+def copy_strided(cx: Context) -> Value:
+    """The value itself, which torch's rules for `lerp` and `index_fill` lay out as the op's result."""
+    return cx.tensor("a")
+
+
 @aten("_to_copy", "to.dtype", "to.device", "to.dtype_layout")
 def to_copy(cx: Context) -> Value:
     return cast(cx.tensor("self"), cx.out().dtype)

@@ -20,7 +20,7 @@ from xcc.diagnostics import CompilerBug, UserError
 from xcc.dialects import xt
 from xcc.dialects.xt.collective import MESH, mesh_attribute
 from xcc.dialects.xt.types import TensorType
-from xcc.frontends.shared.helpers import full
+from xcc.frontends.shared.helpers import full, with_ones
 from xcc.frontends.torch import registry
 from xcc.frontends.torch.complex import from_pairs
 from xcc.frontends.torch.context import Bound, Complex, Context, Number, place_of, resolve, spec_type
@@ -233,7 +233,7 @@ class GraphImporter:
             if made.dtype != spec.dtype or made.rank != len(spec.shape):
                 raise CompilerBug(f"{place_of(node)}: result {n} became {made}, torch has "
                                   f"{spec.dtype}[{', '.join(map(str, spec.shape))}]")
-            self.env[Ref(node.name, n)] = Number(value) if spec.scalar else value
+            self.env[Ref(node.name, n)] = Number(value) if spec.scalar else with_ones(value, spec.shape)
         else:
             self.env[Ref(node.name, n)] = value
 

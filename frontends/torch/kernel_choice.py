@@ -24,16 +24,16 @@ def of_kernels(function: Any) -> Any:
 
 
 def guarding_strides(function: Any) -> Any:
-    """Of a tensor whose strides are symbols torch cannot tell whether it has channels last, and says no: then those of
-    the call that is traced decide how results lie, with guards, as they do in eager."""
+    """Of a tensor whose strides are symbols torch cannot tell whether it has channels last, or no gaps, and says no:
+    then those of the call that is traced decide how results lie, with guards, as they do in eager."""
 
-    def like_channels_last(shape: Any, strides: Any) -> Any:
+    def lies_so(shape: Any, strides: Any) -> Any:
         if not sizes.backed_size_oblivious or not any(map(_is_no_size, strides)):
             return function(shape, strides)
         with sizes.patch(backed_size_oblivious=False):      # type: ignore[attr-defined]
             return function(shape, strides)
 
-    return like_channels_last
+    return lies_so
 
 
 def _is_no_size(number: Any) -> bool:

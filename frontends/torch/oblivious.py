@@ -83,12 +83,12 @@ def _without_guards_of_torch() -> None:
     convolution, the layout of its result (compiled code gives the layout that was traced), whether a size is 1."""
     for name in ("_select_conv_backend", "_conv_determine_backend_memory_format"):
         setattr(torch._C, name, of_kernels(getattr(torch._C, name)))
-    for name in ("are_strides_like_channels_last_or_false", "are_strides_like_channels_last"):     # of 2.11
+    for name in ("are_strides_like_channels_last_or_false", "are_strides_like_channels_last",     # of 2.11
+                 "_is_non_overlapping_and_dense_or_false"):
         if hasattr(_prims_common, name):
             setattr(_prims_common, name, guarding_strides(getattr(_prims_common, name)))
     lay_out_nothing()
-    ones = torch.ops.aten.squeeze
-    for op in (ones.default, ones.dim, ones.dims):
+    for op in ((ones := torch.ops.aten.squeeze).default, ones.dim, ones.dims):
         decomposition_table[op] = _of_one_rank(decomposition_table[op])
     fake_impls.infer_size = _broadcasting(fake_impls.infer_size)
     if torch.ops.aten.select.int in (rules := fake_impls.op_implementations_dict):      # not in 2.11

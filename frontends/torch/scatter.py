@@ -189,7 +189,7 @@ def slice_scatter(cx: Context) -> Value:
     first = cx.get("start") or 0
     if isinstance(first, int) and 0 <= first < step and shape[axis] == length * step and _in_parts(x):
         return _one_of_each(x, src, axis, first, step)
-    covered = (length - 1) * step + 1
+    covered = length + symbolic.dim_max(length - 1, 0) * (step - 1)     # 0 of none
     low: list[Dim]
     high: list[Dim]
     low, high, inner = [0] * len(shape), [0] * len(shape), [0] * len(shape)

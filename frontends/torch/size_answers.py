@@ -14,7 +14,7 @@ import sympy
 from torch._dynamo.source import TensorProperty, TensorPropertySource
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._sympy.functions import FloorDiv, Max, Min
+from torch.utils._sympy.functions import CeilToInt, FloorDiv, FloorToInt, Max, Min, RoundToInt, TruncToInt
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
@@ -23,7 +23,7 @@ from xcc.frontends.torch.size_order import decided
 
 __all__ = ["UNSIMPLIFIED", "is_of_ones", "is_size", "learned", "of_all", "of_elements"]
 
-UNSIMPLIFIED = (FloorDiv, Max, Min)
+UNSIMPLIFIED = (FloorDiv, Max, Min, CeilToInt, FloorToInt, RoundToInt, TruncToInt)
 """What torch leaves as it is where it has found that it is 1."""
 
 _SOME: Any = ValueRanges(1, int_oo)

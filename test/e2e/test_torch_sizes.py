@@ -132,6 +132,15 @@ def test_a_quotient_of_one_broadcasts() -> None:
     assert compilations(f, *given) == [1, 1, 2, 2]
 
 
+def test_the_one_step_of_a_window_broadcasts() -> None:
+    """Converters that count steps themselves arrive at a quotient, which torch knows to be 1."""
+    def f(x: Any) -> Any:
+        return (x - x[..., ::2], F.conv1d(x, torch.ones(3, 3, 2), stride=2) + x,
+                torch.where(F.interpolate(x, scale_factor=0.5) > 0, x, 0))
+
+    assert compilations(f, ((2, 3, 2),), ((4, 3, 2),), ((1, 3, 2),)) == [1, 1, 1]
+
+
 def test_branches_and_loops() -> None:
     """Of results that may be empty, whose dims lie in another order."""
     def f(x: Any) -> Any:
@@ -214,9 +223,11 @@ def test_slices_from_computed_places() -> None:
 
 @pytest.mark.parametrize("rows", [(0, 4, 1), (4, 0, 1)])
 def test_slices_and_stacks_of_no_elements(rows: tuple[int, ...]) -> None:
-    """A slice of what has no elements has none either; torch took sizes to be 1 at least."""
+    """A slice of what has no elements has none either, read or written; torch took sizes to be 1 at least."""
     def f(x: Any) -> Any:
-        return x[:-1] * 2, x[2:, 1:] + 1, x[-3:-1] - 1, torch.stack([x.sin(), x], 1)
+        y = x.clone()
+        y[::2, 1:] = 2
+        return x[:-1] * 2, x[2:, 1:] + 1, x[-3:-1] - 1, torch.stack([x.sin(), x], 1), y
 
     assert compilations(f, *(((n, 3),) for n in rows)) == [1, 1, 1]
 
@@ -376,9 +387,11 @@ def test_two_dims_are_cut_by_a_number_of_the_call() -> None:
 
 
 def test_results_lie_as_the_images_of_the_call() -> None:
-    """Later layouts make strides symbols, of which torch's code for pools says that channels are not last."""
+    """Later layouts make strides symbols, of which torch's code for pools says that channels are not last, and that of
+    index_fill that there are gaps."""
     def f(x: Any) -> Any:
-        return F.avg_pool2d(x, 2, 1, 1), F.adaptive_avg_pool2d(x, 2), F.interpolate(x, scale_factor=2.0), x * 2
+        return (F.avg_pool2d(x, 2, 1, 1), F.adaptive_avg_pool2d(x, 2), F.interpolate(x, scale_factor=2.0), x * 2,
+                x.index_fill(1, torch.tensor([1, 0]), 1), torch.lerp(x, x.cos(), x.sin().contiguous()))
 
     compiled, last = xcc.torch.compile(f, strict=True, versions=0), torch.channels_last
     x, y = torch.randn(2, 6, 4, 5), torch.randn(3, 5, 7, 4)
