@@ -18,7 +18,7 @@ from xcc.frontends.onnx.control import as_flag
 from xcc.frontends.onnx.grown_lists import grown_lists
 from xcc.frontends.onnx.loop_counters import Counter, counter_of, refuse_counted
 from xcc.frontends.onnx.registry import onnx_op
-from xcc.frontends.onnx.stacked_sizes import Values, scan, undone
+from xcc.frontends.onnx.stacked_sizes import Values, checked_scan, undone
 from xcc.frontends.shared.helpers import convert, full, unsqueeze
 from xcc.symbolic import Dim, dim_max, dim_min
 
@@ -221,7 +221,7 @@ def _counted(cx: Context, body: GraphProto, carried: Values, length: Dim, counte
         out = _run_step(cx, body, slices[0], None, state)[1:]
         return keeps_types(state, out[:len(state)]), out[len(state):]
 
-    return tuple(scan(cx, carried, [steps], step, length=length))
+    return tuple(checked_scan(cx, carried, [steps], step, length=length))
 
 
 def _given_limits(cx: Context) -> tuple[_mlir.Value, _mlir.Value]:

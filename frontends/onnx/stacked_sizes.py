@@ -13,13 +13,13 @@ from xcc.dialects.xt.control import Never
 from xcc.frontends.onnx.context import Context
 from xcc.symbolic import Dim
 
-__all__ = ["scan", "undone"]
+__all__ = ["checked_scan", "undone"]
 
 Values = Sequence[_mlir.Value]
 Step = Callable[[Values, Values], tuple[Values, Values]]
 
 
-def scan(cx: Context, carried: Values, xs: Values, step: Step, **options: Any) -> Values:
+def checked_scan(cx: Context, carried: Values, xs: Values, step: Step, **options: Any) -> Values:
     """xt.scan. Where a step counts sizes of what it stacks (Compress, NonZero), a run ends with an error when they are
     not those of the step before: the sizes are carried."""
     outside = frozenset(cx.graph.model.symbols)
