@@ -9,6 +9,7 @@ mapped them.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -28,7 +29,7 @@ from xcc.runtime.large_pages import address_of, load_pages, release, reserve
 from xcc.runtime.launch_time import LaunchTime
 from xcc.runtime.library import load_library
 from xcc.runtime.native_program import collectives, requirements, symbol_names
-from xcc.runtime.outputs import OutputMemory
+from xcc.runtime.outputs import FinalShape, OutputMemory, cut
 from xcc.runtime.poison import poison_cpu, wanted
 from xcc.runtime.program import DTYPE_BYTES, Collective, Program
 from xcc.runtime.ranks import Ranks
@@ -104,6 +105,7 @@ class CpuExecutor:
         self._pointers: Any = (ctypes.c_void_p * max(1, len(program.buffers)))()
         self.memory = RunMemory(program, self._library, self._pointers, self._symbols)
         self._limits = bool(self.memory.planner.limits)     # a run tells how large an output is
+        self._shapes = [FinalShape(program.buffers[i].shape, self._names) for i in program.outputs]
         self._dtypes = {i: _dtype(program.buffers[i].dtype) for i in program.outputs}
         self._output_memory = [OutputMemory() if program.buffers[i].kind == "output" else None for i in program.outputs]
         self._own = [program.outputs[n] for n in self.own_outputs]
@@ -276,13 +278,12 @@ class CpuExecutor:
 
     def _result(self, n: int, out: Any, limit: tuple[int, ...]) -> Any:
         """Output `n`, cut to its size where that was only known at the end, copied where it is no buffer of its own."""
-        i = self.program.outputs[n]
-        b = self.program.buffers[i]
-        env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
-        size = tuple(symbolic.evaluate(d, env) for d in b.shape)
+        size = self._shapes[n](self._symbols)
         if out is not None:
-            return out if size == limit else out.reshape(-1)[:int(np.prod(size))].reshape(size)
-        count = int(np.prod(size)) * DTYPE_BYTES[b.dtype]
+            return out if size == limit else cut(out, size)
+        i = self.program.outputs[n]
+        env = {name: int(self._symbols[k]) for k, name in enumerate(self._names)}
+        count = math.prod(size) * DTYPE_BYTES[self.program.buffers[i].dtype]
         raw = ctypes.string_at(self._address(i, env), count)
         return np.frombuffer(bytearray(raw), self._dtypes[i]).reshape(size)
 

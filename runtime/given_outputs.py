@@ -67,22 +67,25 @@ def check_size(name: str, size: Sequence[int], target: Any) -> None:
 def check_apart(inputs: Sequence[TensorInfo], arrays: Sequence[Any], outputs: Sequence[TensorInfo],
                 given: Sequence[Any]) -> None:
     """UserError where memory that outputs are written to is also an input's, or another's."""
-    spans = [(*_span(a), f"input '{i.name}'") for i, a in zip(inputs, arrays, strict=True)]
-    for info, target in zip(outputs, given, strict=True):
-        if target is None:
+    spans = [(*_span(a), False, i.name) for i, a in zip(inputs, arrays, strict=True)]
+    spans += [(*_span(a), True, i.name) for i, a in zip(outputs, given, strict=True) if a is not None]
+    last = {False: (0, ""), True: (0, "")}      # of the inputs, and of the outputs, so far: the end that is farthest
+    for begin, end, written, name in sorted(spans):
+        if begin == end:
             continue
-        begin, end = _span(target)
-        for other_begin, other_end, name in spans:
-            if begin < other_end and other_begin < end:
-                raise UserError(f"out: '{info.name}' shares memory with {name}")
-        spans.append((begin, end, f"'{info.name}'"))
+        for is_output, (reached, other) in last.items():
+            if begin < reached and (written or is_output):
+                target, rest = (name, other) if written else (other, name)
+                kind = "" if written and is_output else "input "
+                raise UserError(f"out: '{target}' shares memory with {kind}'{rest}'")
+        last[written] = max(last[written], (end, name))
 
 
 def _span(array: Any) -> tuple[int, int]:
     """Where the memory of a contiguous array begins and ends."""
-    if isinstance(array, np.ndarray):
-        return address_of(array), address_of(array) + array.nbytes
-    return array.pointer, array.pointer + prod(array.shape) * DTYPE_BYTES[array.dtype]
+    begin = address_of(array) if isinstance(array, np.ndarray) else array.pointer
+    return begin, begin + (array.nbytes if isinstance(array, np.ndarray) else
+                           prod(array.shape) * DTYPE_BYTES[array.dtype])
 
 
 def stream_of(stream: Any) -> int | None:

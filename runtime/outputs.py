@@ -6,16 +6,21 @@ counts tell when the last view of an output (an array, a DLPack capsule, a memor
 
 from __future__ import annotations
 
+import ctypes
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from xcc import symbolic
 from xcc.runtime.large_pages import OWN, address_of, reserve
+from xcc.symbolic import Dim
 
-__all__ = ["OutputMemory"]
+__all__ = ["FinalShape", "OutputMemory", "cut"]
 
+Values = Sequence[int] | ctypes.Array[ctypes.c_int64]
 KEPT = 2            # buffers of one output: a caller may hold the result of the run before
 _UNUSED = 2         # references to a buffer that only the list holds, as seen from inside getrefcount
 
@@ -55,3 +60,25 @@ class OutputMemory:
         self._buffers.append(buffer)
         self._places.append((size, begin, address_of(buffer) + begin))
         return np.ndarray(shape, dtype, buffer, begin), self._places[-1][2]
+
+
+class FinalShape:
+    """The shape of an output after a run, of the values that the run has left of the symbols `names`."""
+
+    def __init__(self, dims: Sequence[Dim], names: Sequence[str]) -> None:
+        self._names = names
+        self._dims = [(d, names.index(s) if (s := symbolic.bare_symbol(d)) is not None else -1) for d in dims]
+
+    def __call__(self, values: Values) -> tuple[int, ...]:
+        return tuple([values[k] if k >= 0 else d if isinstance(d, int) else self._computed(d, values)
+                      for d, k in self._dims])
+
+    def _computed(self, d: Dim, values: Values) -> int:
+        return symbolic.evaluate(d, {name: int(values[k]) for k, name in enumerate(self._names)})
+
+
+def cut(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The first elements of a contiguous `array` as one of `shape`."""
+    if array.shape[1:] == shape[1:]:
+        return array[:shape[0]] if shape else array
+    return array.reshape(-1)[:math.prod(shape)].reshape(shape)

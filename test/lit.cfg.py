@@ -51,6 +51,6 @@ config.substitutions += [  # noqa: F821
                    "whole-steps, persistent-grid, group-tiles, coarsen-grid, epilogue-pieces, prefetch-epilogue, "
                    "prefetch-fragments, convert-layouts"),
     ("%loops", "peel-tails, block-depth, blocked-sums, deal-rows, pack-rows, pack-columns, decode-panels, keep-values, "
-               "park-values, epilogue-strips, prefetch-panels, prefetch-inputs, non-temporal-stores"),
+               "park-values, epilogue-strips, unroll-steps, prefetch-panels, prefetch-inputs, non-temporal-stores"),
     (r"\bfilecheck\b", f"{client} filecheck"),
 ]

@@ -185,6 +185,7 @@ class DeformConv(XtOp, name="deform_conv"):
     dilations = integers((1, 1))
     groups = integer(1)
     offset_groups = integer(1)
+    access = "composite"
 
     def infer(a: Attrs, x: TensorType, w: TensorType, offset: TensorType, bias: TensorType,
               mask: TensorType | None) -> TensorType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from xcc.frontends.onnx.control import as_flag
 from xcc.frontends.onnx.grown_lists import grown_lists
 from xcc.frontends.onnx.loop_counters import Counter, counter_of, refuse_counted
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.onnx.stacked_sizes import Values, checked_scan, undone
 from xcc.frontends.shared.helpers import convert, full, unsqueeze
 from xcc.symbolic import Dim, dim_max, dim_min
 
@@ -25,9 +26,6 @@ MOST_STEPS = 256
 """Of a loop that is unrolled."""
 _ANY = 1 << 31
 """A trip count from here on is none: what a loop counts to is a size, and less."""
-
-Values = Sequence[_mlir.Value]
-Step = Callable[[Values, Values], tuple[Values, Values]]
 
 
 class TypeChanges(Exception):
@@ -66,18 +64,16 @@ def _of_tensors(cx: Context, body: GraphProto, state: list[Value | None]) -> Seq
 
 def _tried(cx: Context, body: GraphProto, carried: Values, unrolls: bool) -> Values:
     """The loop as one; nothing is left of it where it fails. A step that may be unrolled instead counts no sizes."""
-    model, block = cx.graph.model, ir.InsertionPoint.current.block
-    before, made, outer = len(list(block.operations)), dict(cx.graph.made), model.unrolls
-    model.unrolls = unrolls
-    try:
-        return _as_loop(cx, body, carried)
-    except (RuntimeShape, TypeChanges):
-        cx.graph.made = made        # constants among what is erased are made again
-        for op in reversed(list(block.operations)[before:]):
-            op.operation.erase()
-        raise
-    finally:
-        model.unrolls = outer
+    model = cx.graph.model
+    outer, model.unrolls = model.unrolls, unrolls
+    with undone(cx) as undo:
+        try:
+            return _as_loop(cx, body, carried)
+        except (RuntimeShape, TypeChanges):
+            undo()
+            raise
+        finally:
+            model.unrolls = outer
 
 
 def _steps_known(cx: Context, body: GraphProto) -> bool:
@@ -225,7 +221,7 @@ def _counted(cx: Context, body: GraphProto, carried: Values, length: Dim, counte
         out = _run_step(cx, body, slices[0], None, state)[1:]
         return keeps_types(state, out[:len(state)]), out[len(state):]
 
-    return tuple(xt.scan(carried, [steps], step, length=length))
+    return tuple(checked_scan(cx, carried, [steps], step, length=length))
 
 
 def _given_limits(cx: Context) -> tuple[_mlir.Value, _mlir.Value]:

@@ -127,7 +127,10 @@ def qlinear_conv(cx: Context) -> Value:
 
 @onnx_op("MatMulNBits", domain="com.microsoft")
 def matmul_n_bits(cx: Context) -> Value:
-    """Y = A * dequantised(B)': B [n, blocks, block*bits/8] packs `bits`-wide numbers with a scale for each block."""
+    """Y = A * dequantised(B)': B [n, blocks, block*bits/8] packs `bits`-wide numbers with a scale for each block.
+
+    accuracy_level is the least that is asked for: A stays what it is at level 4, too, where it may become bytes.
+    """
     a, packed, scales = cx[0], cx[1], cx[2]
     k, n, bits, size = (int(cx.attr(v)) for v in ("K", "N", "bits", "block_size"))
     if bits not in (2, 4, 8):

@@ -7,8 +7,9 @@ from onnx import GraphProto
 from xcc import _mlir
 from xcc.dialects import xt
 from xcc.frontends.onnx.context import Context
-from xcc.frontends.onnx.loop import Step, TypeChanges, Values, keeps_types, run_body
+from xcc.frontends.onnx.loop import TypeChanges, keeps_types, run_body
 from xcc.frontends.onnx.registry import onnx_op
+from xcc.frontends.onnx.stacked_sizes import Step, Values, checked_scan
 from xcc.frontends.shared.helpers import unsqueeze
 
 
@@ -33,10 +34,10 @@ def scan(cx: Context) -> Values:
     stacked = len(body.output) - states
     axes = [cx.normal_axis(a, cx.rank(states + i)) for i, a in enumerate(cx.attr("scan_input_axes", [0] * scanned))]
 
-    return tuple(xt.scan(carried, xs, _scan_step(cx, body, states), axes=axes,
-                         reverse=cx.attr("scan_input_directions", [0] * scanned),
-                         out_axes=cx.attr("scan_output_axes", [0] * stacked),
-                         out_reverse=cx.attr("scan_output_directions", [0] * stacked)))
+    return tuple(checked_scan(cx, carried, xs, _scan_step(cx, body, states), axes=axes,
+                              reverse=cx.attr("scan_input_directions", [0] * scanned),
+                              out_axes=cx.attr("scan_output_axes", [0] * stacked),
+                              out_reverse=cx.attr("scan_output_directions", [0] * stacked)))
 
 
 @onnx_op("Scan", since=8)
@@ -60,6 +61,6 @@ def _scan_row(cx: Context, body: GraphProto, b: int, states: int, scanned: int) 
         return xt.reshape(part, shape=shape[1:])
 
     values = [row(i) for i in range(1, len(cx))]
-    results: Values = xt.scan(values[:states], values[states:], _scan_step(cx, body, states),
-                                     reverse=cx.attr("directions", [0] * scanned))
+    results: Values = checked_scan(cx, values[:states], values[states:], _scan_step(cx, body, states),
+                                   reverse=cx.attr("directions", [0] * scanned))
     return results

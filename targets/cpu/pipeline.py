@@ -11,8 +11,8 @@ LAUNCH = 10000      # operations in the 0.1 us of a call of a kernel
 PIECE = 32          # elements of a tile, as most are
 
 DECISIONS = ("peel-tails", "block-depth", "blocked-sums", "deal-rows", "pack-rows", "pack-columns", "decode-panels",
-             "keep-values", "park-values", "epilogue-strips", "prefetch-panels", "prefetch-inputs",
-             "non-temporal-stores")
+             "keep-values", "park-values", "epilogue-strips", "unroll-steps", "prefetch-panels",
+             "prefetch-inputs", "non-temporal-stores")
 """What is decided ahead of `tile`, which makes the loops that the attributes say."""
 
 STAGES = """

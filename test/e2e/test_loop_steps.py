@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
-from small_graphs import check, node, numbers
+from small_graphs import check, compiled, node, numbers, with_outputs
 
 import xcc
 from xcc.diagnostics import UserError
@@ -93,3 +93,19 @@ def test_a_step_of_a_scan_keeps_types() -> None:
         [helper.make_tensor_value_info(n, 1, None) for n in ("y", "rows")])
     with pytest.raises(UserError, match=r"\(Scan\): a step makes a carried f32\[3\] a f32\[6\]"):
         xcc.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), cache=False, isolate=False)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_rows_of_sizes_that_steps_count(known: bool) -> None:
+    """They are stacked where a run finds them alike, step by step."""
+    common = [node("Add", "old one", "next"), node("Cast", "i", "at", to=1)]
+    feeds, constants = {"x": np.arange(5, dtype=np.float32)}, {"limit": np.float32(2.5), **ONE}
+    (constants if known else feeds)["most"] = np.array(3)
+    alike = [*common, node("Less", "x limit", "mask"), node("Compress", "next mask", "row", axis=0)]
+    check([loop([5], [5], *alike, row=[None])], feeds, "y rows", constants)
+    growing = loop([5], [5], *common, node("LessOrEqual", "x at", "mask"),
+                   node("Compress", "next mask", "row", axis=0), row=[None])
+    results = [helper.make_tensor_value_info(n, 1, s) for n, s in (("y", [5]), ("rows", [None, None]))]
+    model = compiled(with_outputs([growing], feeds, results, constants))
+    with pytest.raises(UserError, match=r"\(Loop\): the steps stack values whose sizes differ"):
+        model.run(feeds)

@@ -139,10 +139,18 @@ class Builder(ScalarBuilder):
         aligned = a.base is None or self.multiples.get(a.base, 1) % width == 0
         return aligned and a.const % width + lanes <= width
 
+    def _near_base(self, a: Ix, width: int) -> bool:
+        """Whether no multiple of `width` is between the base of the scalar `a` and `a`: what the base is a multiple of
+        divides `width`, and the constant is below it."""
+        return a.base is not None and a.vec is None and not a.coefs \
+            and width % (n := self.multiples.get(a.base, 1)) == 0 and 0 < a.const < n
+
     def _ix_atom(self, atom: Any, env: dict[str, Ix]) -> Ix:
         if len(atom) == 1:
             return env[atom[0]] if atom[0] in env else self.ix_of(self.symbols[atom[0]])
         a, b = self.access(atom[1], env), self.access(atom[2], env)
+        if atom[0] == "floordiv" and isinstance(atom[2], int) and self._near_base(a, atom[2]):
+            a = Ix(base=a.base)
         if atom[0] in ("floordiv", "mod") and isinstance(atom[2], int) and self._in_panel(a, atom[2]):
             if atom[0] == "mod":
                 return Ix(const=a.const % atom[2], coefs=a.coefs)

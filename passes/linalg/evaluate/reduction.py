@@ -14,9 +14,10 @@ from xcc.passes.linalg.build.tile_values import REDUCTION_ORDER, Axis, Ix, V
 from xcc.passes.linalg.evaluate.blocked_sums import blocks_of
 from xcc.passes.linalg.evaluate.depth_blocks import prior_lines, with_prior
 from xcc.passes.linalg.evaluate.reduction_step import Step
+from xcc.passes.linalg.evaluate.unrolled_steps import common_scale, grouped
 from xcc.passes.linalg.kernel.kernel import Op
 from xcc.passes.linalg.kernel.reduction_body import KINDS, combiner, loops_of, product_operands
-from xcc.passes.linalg.schedule.decisions import BLOCKED, count_of
+from xcc.passes.linalg.schedule.decisions import BLOCKED, UNROLLED, count_of
 from xcc.symbolic import Dim
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Reduction:
             and (ev.schedule.cpu.dot or self._two_sided())
         self.acc_axes = out_axes if self.contract else (*out_axes, *self.axes.values())
         self.step = Step(ev, op, self.axes, self.product, self.contract)
+        kept = any(t in ev.kept for t, _ in op.inputs)
+        self.unrolled = count_of(op, UNROLLED) if self.loops and not kept and not self.axes and not self.joined else 0
         self.fetches = list(ev.fetches)
         self.current = dict(self.axes)      # the axes at the step that is being built: limited ones where masked
 
@@ -212,6 +215,29 @@ class Reduction:
         first, end = self.b.as_int(low), self.b.as_int(high)
         if first is not None and end is not None and end - first == step:
             return self._run(at + 1, {**env, f"i{self.loops[at]}": _fixed(self.b, index(low))}, accs)
+        if self.unrolled and at == len(self.loops) - 1 and self.b.multiple(low) % self.unrolled == 0:
+            n = self.unrolled
+            return grouped(self.ev, low, high, n, lambda end: self._carried(
+                accs, low, end, n, lambda iv, own: self._group(at, env, own, iv)),
+                lambda own, first: self._single(at, env, own, first, high, 1, index))
+        return self._single(at, env, accs, low, high, step, index)
+
+    def _group(self, at: int, env: dict[str, Ix], accs: list[V], first: Value) -> list[V]:
+        """Steps from `first` on of loop number `at`, written out; a scale that they have in common is multiplied once.
+        """
+        name = f"i{self.loops[at]}"
+        self.step.scale = common_scale(self.op, name, self.unrolled)
+        own = accs if self.step.scale is None else [self.neutral(n, a.axes) for n, a in enumerate(accs)]
+        for i in range(self.unrolled):
+            own = self._run(at + 1, {**env, name: Ix(base=first, const=i)}, own)
+        if self.step.scale is not None:
+            own = [self.step.scaled({**env, name: Ix(base=first)}, own[0], accs[0])]
+            self.step.scale = None
+        return own
+
+    def _single(self, at: int, env: dict[str, Ix], accs: list[V], low: Value, high: Value, step: int,
+                index: Index) -> list[V]:
+        """Loop number `at` from `low` to `high`, a step at a time."""
         def steps(iv: Value, inner: list[V]) -> list[V]:
             around = {**env, f"i{self.loops[at]}": index(iv)}
             if not self.joined:
@@ -224,6 +250,8 @@ class Reduction:
                  body: Callable[[Value, list[V]], list[V]]) -> list[V]:
         """A loop that carries the accumulators; `body` gives the next ones at its variable."""
         loop = scf_d.ForOp(low, high, self.b.dim(step), [a.value for a in accs])
+        if isinstance(step, int):
+            self.b.multiples[loop.induction_variable] = gcd(self.b.multiple(low), step)
         with ir.InsertionPoint(loop.body), self.b.scope():
             inner = [V(v, a.axes) for v, a in zip(loop.inner_iter_args, accs, strict=True)]
             scf_d.YieldOp([v.value for v in body(loop.induction_variable, inner)])

@@ -10,6 +10,7 @@ from xcc.passes.linalg.build.tile_values import Axis, Ix, V
 from xcc.passes.linalg.evaluate.body import Body
 from xcc.passes.linalg.evaluate.factor_order import factor_tile
 from xcc.passes.linalg.evaluate.fetch_ahead import fetch_ahead
+from xcc.passes.linalg.evaluate.unrolled_steps import Scale
 from xcc.passes.linalg.kernel.kernel import Op, is_packed, rows_of_steps
 from xcc.passes.linalg.kernel.reduction_body import combiner, is_lossy, is_zero, narrow
 from xcc.passes.linalg.schedule.decisions import PREFETCH, SHARES, count_of
@@ -29,6 +30,7 @@ class Step:
                  contract: bool) -> None:
         self.ev, self.b, self.op, self.axes, self.product, self.contract = ev, ev.b, op, axes, product, contract
         self.ahead, self.shares = count_of(op, PREFETCH), count_of(op, SHARES)
+        self.scale: Scale | None = None     # what a group of steps has in common, multiplied behind them
         self.sum = [combiner(op, n) for n in range(len(op.results))] == ["arith.addf"]
 
     def accumulate(self, env: dict[str, Ix], accs: list[V], current: Mapping[int, Axis]) -> list[V]:
@@ -70,11 +72,19 @@ class Step:
     def _multiply_add(self, env: dict[str, Ix], acc: V) -> V:
         """acc + the product at `env`."""
         assert self.product is not None
-        total = self._total()
-        p, q = (factor_tile(self.ev, self.op, env, v) for v in self.product)
+        p, q = (self.scale.tile(self.ev, env, self.scale.rest) if self.scale is not None and v == self.scale.factor else
+                factor_tile(self.ev, self.op, env, v) for v in self.product)
+        return self._fma(p, q, acc)
+
+    def scaled(self, env: dict[str, Ix], part: V, acc: V) -> V:
+        """acc + part * what the steps of a group have in common."""
+        assert self.scale is not None
+        return self._fma(part, self.scale.tile(self.ev, env, self.scale.scale), acc)
+
+    def _fma(self, p: V, q: V, acc: V) -> V:
         return self.b.elementwise("math.fma", self.op.results[0].element,
                                   [self.b.broadcast(v, acc.axes) for v in (p, q)] + [acc],
-                                  {k: v for k, v in total.attributes.items() if k == "fastmath"})
+                                  {k: v for k, v in self._total().attributes.items() if k == "fastmath"})
 
     def _total(self) -> Operation:
         """The op of the body that adds to the accumulator."""

@@ -17,7 +17,7 @@ from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.passes.linalg.schedule.schedule_parts import CpuPart, Kept, entries_of, values_of
 
 DEPTH, PACKED, COLUMNS, DECODED, STRIPS = "xcc.depth", "xcc.packed", "xcc.columns", "xcc.decoded", "xcc.strips"
-PREFETCH, SHARES = "xcc.prefetch", "xcc.shares"
+PREFETCH, SHARES, UNROLLED = "xcc.prefetch", "xcc.shares", "xcc.unrolled"
 """Of a product."""
 BLOCKED = "xcc.blocked"
 """Of a sum."""

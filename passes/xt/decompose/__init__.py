@@ -7,7 +7,7 @@ from typing import Any
 from xcc.passes.shared.registering import registering
 
 FAMILIES = ("arg_reduce", "attention", "attention_gradient", "collective", "norm", "quant", "random", "recurrent",
-            "resize", "signal")
+            "resize", "sampling", "signal")
 PATTERNS: dict[str, Callable[..., Any]] = {}
 
 

@@ -242,7 +242,7 @@ def _ordered(graph: Graph, groups: Sequence[Group], group_of: dict[int, Group]) 
             done.add(id(u))
             stack.append((u, True))
             members = [u] if isinstance(u, Node) else u.body()
-            needed = {p.index: p for n in members for p in n.needed}
+            needed = {p.index: p for n in members for p in n.needed if p.index >= 0}    # others stay where they are
             for _, p in sorted(needed.items(), reverse=True):
                 producer = group_of.get(p.index, p)
                 if id(producer) not in done:

@@ -1,17 +1,16 @@
-"""Loop kernels that read images at computed places: roi_align, deform_conv, col2im; each output element on its own, but
+"""Loop kernels that read images at computed places: roi_align, col2im; each output element on its own, but
 of roi_align on a CPU the channels together."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from xcc._mlir import Type, Value, arith_d, ir, math_d, memref_d
 from xcc.passes.xt_to_linalg.build import scalar
 from xcc.passes.xt_to_linalg.build.registry import converts_to_loops
 from xcc.passes.xt_to_linalg.build.types import accumulator, constant
-from xcc.passes.xt_to_linalg.loops.loops import Buffer, LoopKernel
+from xcc.passes.xt_to_linalg.loops.loops import LoopKernel
 from xcc.passes.xt_to_linalg.ops.sampling import f32_constant, number, to_place
 from xcc.symbolic import Dim, floordiv
 
@@ -143,72 +142,6 @@ def _corners(k: LoopKernel, dims: tuple[Dim, ...], points: list[Value]) -> tuple
         sides.append(((to_place(low, last), arith_d.subf(f32_constant(1), part)),
                       (to_place(arith_d.addf(low, f32_constant(1)), last), part)))
     return arith_d.andi(*checks), [(y, z, arith_d.mulf(wy, wz)) for y, wy in sides[0] for z, wz in sides[1]]
-
-
-@converts_to_loops("deform_conv")
-def deform_conv(k: LoopKernel) -> None:
-    x, w, offset, *rest = k.inputs
-    bias, mask = _optional(k, rest)
-    out = k.outputs[0]
-    groups, parts = k.op.attr("groups"), k.op.attr("offset_groups")
-    strides, low, dilations = k.op.attr("strides"), k.op.attr("low"), k.op.attr("dilations")
-    kernel = w.dims[2:]
-    per_part, per_group = floordiv(x.dims[1], parts), floordiv(w.dims[0], groups)
-
-    def element(c: list[Value]) -> None:
-        n, o, at = c[0], c[1], c[2:]
-        first = arith_d.muli(arith_d.divui(o, k.dim(per_group)), k.dim(w.dims[1]))
-
-        def tap(index: list[Value], carried: list[Value]) -> list[Value]:
-            channel = arith_d.addi(first, index[0])
-            part = arith_d.divui(channel, k.dim(per_part))
-            flat = k.flat([part, *index[1:]], [parts, *kernel])
-            points = []
-            for d in range(2):
-                fixed = arith_d.addi(arith_d.muli(at[d], k.dim(strides[d])),
-                                     arith_d.subi(arith_d.muli(index[1 + d], k.dim(dilations[d])), k.dim(low[d])))
-                move = offset.load([n, arith_d.addi(arith_d.muli(flat, k.dim(2)), k.dim(d)), *at])
-                points.append(arith_d.addf(number(fixed), _to_f32(move, offset.dtype)))
-            value = _linear(k, lambda p: _to_f32(x.load([n, channel, *p]), x.dtype), x.dims[2:], points)
-            if mask is not None:
-                value = arith_d.mulf(value, _to_f32(mask.load([n, flat, *at]), mask.dtype))
-            weight = _to_f32(w.load([o, *index]), w.dtype)
-            return [arith_d.addf(carried[0], arith_d.mulf(value, weight))]
-
-        total = k.nest_fold([w.dims[1], *kernel], [f32_constant(0)], tap)[0]
-        if bias is not None:
-            total = arith_d.addf(total, _to_f32(bias.load([o]), bias.dtype))
-        out.store(_from_f32(total, out.dtype), c)
-
-    k.rows(out.dims, element)
-
-
-def _optional(k: LoopKernel, rest: list[Buffer]) -> tuple[Buffer | None, Buffer | None]:
-    """(bias, mask), each None when absent."""
-    sizes = list(k.op.operation.attributes["operandSegmentSizes"])[3:]
-    given = iter(rest)
-    bias = next(given) if sizes[0] else None
-    return bias, next(given) if sizes[1] else None
-
-
-def _linear(k: LoopKernel, load: Callable[[list[Any]], Any], dims: tuple[Dim, ...], points: list[Value]) -> Value:
-    """A bilinear read; elements outside count as 0."""
-    sides = []
-    for p, n in zip(points, dims, strict=True):
-        size = number(k.dim(n))
-        base, ends = math_d.floor(p), []
-        for step in (0, 1):
-            at = arith_d.addf(base, f32_constant(step))
-            inside = arith_d.andi(arith_d.cmpf(_F.OGE, at, f32_constant(0)), arith_d.cmpf(_F.OLT, at, size))
-            weight = arith_d.subf(f32_constant(1), math_d.absf(arith_d.subf(p, at)))
-            ends.append((to_place(at, arith_d.subf(size, f32_constant(1))), weight, inside))
-        sides.append(ends)
-    total = f32_constant(0)
-    for y, wy, in_y in sides[0]:
-        for z, wz, in_z in sides[1]:
-            value = arith_d.mulf(load([y, z]), arith_d.mulf(wy, wz))
-            total = arith_d.addf(total, arith_d.select(arith_d.andi(in_y, in_z), value, f32_constant(0)))
-    return total
 
 
 @converts_to_loops("col2im")

@@ -444,3 +444,26 @@ func.func private @behind(%x: tensor<100x65xf32>) -> tensor<64x96xf32>
   } -> tensor<64x96xf32>
   return %y : tensor<64x96xf32>
 }
+
+// -----
+
+// A matrix product with a sum of unknown length has one schedule, a tile of its result.
+// CHECK-LABEL: func.func private @free_depth
+// CHECK-NOT: xcc.launched
+// CHECK-NOT: @free_depth_few
+func.func private @free_depth(%x: tensor<?x?xf32>, %w: tensor<?x64xf32>, %d0: index, %d1: index) -> tensor<?x64xf32>
+    attributes {xt.kernel, xt.symbols = ["d0", "d1"], xt.arg_dims = [["d0", "d1"], ["d1", 64]],
+                xt.result_dims = [["d0", 64]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%d0) : tensor<?x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x64xf32>) -> tensor<?x64xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>,
+      affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x?xf32>, tensor<?x64xf32>) outs(%f : tensor<?x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<?x64xf32>
+  return %y : tensor<?x64xf32>
+}

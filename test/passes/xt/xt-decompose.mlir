@@ -133,3 +133,14 @@ func.func @shrunk_columns(%x: tensor<4x?xf32, [4, "n"]>) -> tensor<4x61xf32> {
   %0 = "xt.resize"(%x) {shape = [4, 61], mode = "linear", coordinate = "half_pixel", nearest_mode = "floor", cubic_coeff = -0.75, exclude_outside = false, extrapolation = 0.0, antialias = true, scales = [0.0, 0.0], multiples = 1 : i64, roi = []} : (tensor<4x?xf32, [4, "n"]>) -> tensor<4x61xf32>
   func.return %0 : tensor<4x61xf32>
 }
+
+// -----
+// A deformable convolution reads its taps once, as a long image, and is a convolution of 1x1 then.
+// CHECK-LABEL: @deformed
+// CHECK: %[[COLUMNS:.*]] = "xt.grid_sample"(%{{.*}}, %{{.*}}) {{.*}}-> tensor<1x8x36x5xf32>
+// CHECK: %[[FLAT:.*]] = "xt.reshape"(%[[COLUMNS]]) {{.*}}-> tensor<1x72x4x5xf32>
+// CHECK: "xt.convolution"(%[[FLAT]], %{{.*}}) {{.*}}tensor<6x72x1x1xf32>) -> tensor<1x6x4x5xf32>
+func.func @deformed(%x: tensor<1x8x4x5xf32>, %w: tensor<6x8x3x3xf32>, %o: tensor<1x18x4x5xf32>) -> tensor<1x6x4x5xf32> {
+  %0 = "xt.deform_conv"(%x, %w, %o) {strides = [1, 1], low = [1, 1], high = [1, 1], dilations = [1, 1], groups = 1 : i64, offset_groups = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<1x8x4x5xf32>, tensor<6x8x3x3xf32>, tensor<1x18x4x5xf32>) -> tensor<1x6x4x5xf32>
+  func.return %0 : tensor<1x6x4x5xf32>
+}

@@ -1,8 +1,13 @@
 """Outputs reuse memory that the caller let go of, and only that."""
 
+import math
+
 import ml_dtypes
 import numpy as np
+import pytest
 
+from xcc import symbolic
+from xcc.runtime import outputs
 from xcc.runtime.large_pages import OWN, address_of
 from xcc.runtime.outputs import KEPT, OutputMemory
 
@@ -75,3 +80,17 @@ def test_made_ready():
     assert memory.empty(SHAPE, F32)[1] != at
     memory.make_ready((3,), F32)
     assert len(memory._buffers) == KEPT
+
+
+@pytest.mark.parametrize("limit, shape", [((4, 3), (2, 3)), ((2, 5, 3), (2, 4, 3)), ((2, 5), (2, 0)), ((), ())])
+def test_cut_takes_the_first_elements(limit: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    whole = np.arange(math.prod(limit)).reshape(limit)
+    part = outputs.cut(whole, shape)
+    assert part.shape == shape and part.flags.c_contiguous
+    np.testing.assert_array_equal(part.reshape(-1), np.arange(math.prod(shape)))
+
+
+def test_final_shapes_are_of_the_values_that_a_run_leaves() -> None:
+    n, k = symbolic.sym("n"), symbolic.sym("k")
+    shape = outputs.FinalShape([2, k, n * k + 1], ["n", "k"])
+    assert [shape([3, 5]), shape([3, 0])] == [(2, 5, 16), (2, 0, 1)]

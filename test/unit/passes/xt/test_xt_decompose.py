@@ -96,6 +96,10 @@ CASES = [
                                                                  coordinate=coordinate), IMAGE)
       for mode in ("nearest", "linear", "cubic") for coordinate in ("half_pixel", "align_corners", "asymmetric")),
     case("resize_antialias", lambda x: xt.resize(x, shape=(1, 2, 2, 3), mode="linear", antialias=True), IMAGE),
+    *(case(f"deform_conv_{dtype}", lambda *xs: xt.deform_conv(*xs, strides=(2, 1), low=(1, 1), high=(1, 0), groups=2,
+                                                              dilations=(1, 2), offset_groups=2),
+           *(normal(*s).astype(dtype) for s in ((2, 4, 6, 6), (6, 2, 3, 2), (2, 24, 3, 5), (6,), (2, 12, 3, 5))))
+      for dtype in ("float32", "float16")),
 ]
 
 

@@ -201,17 +201,6 @@ def test_integer_max_pool() -> None:
     check(lambda x: xt.reduce_window(x, kind="max", window=(2, 2), low=(1, 1)), ints(4, 5, dtype=np.int8))
 
 
-@pytest.mark.parametrize("masked", [False, True])
-def test_deform_conv(masked: bool) -> None:
-    def body(x: Any, w: Any, offset: Any, bias: Any, *mask: Any) -> Any:
-        return xt.deform_conv(x, w, offset, bias, *mask, strides=(2, 1), low=(1, 1), high=(1, 0), groups=2,
-                              offset_groups=2)
-
-    mask = [floats(1, 12, 3, 6)] if masked else []
-    check(body, floats(1, 4, 6, 6), floats(6, 2, 3, 2), floats(1, 24, 3, 6), floats(6), *mask, rtol=1e-4, atol=1e-5,
-          dynamic=False)
-
-
 def test_col2im() -> None:
     check(lambda x: xt.col2im(x, image=(5, 6), block=(2, 3), strides=(2, 1), low=(1, 0), high=(0, 1), dilations=(1, 2)),
           floats(2, 18, 9), dynamic=False)
