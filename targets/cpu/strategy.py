@@ -79,8 +79,8 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
 
 
 def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> tuple[Few, ...]:
-    """The schedules for rows that a run finds to be short, of a kernel that has schedule `many`. None for products, whose
-    lanes are along the result however few terms a sum has: their tiles read an operand once for many results."""
+    """The schedules for rows that a run finds to be short, of a kernel whose schedule is `many`. None for products, as
+    their lanes are along the result however few terms a sum has: their tiles read an operand once for many results."""
     place, op = domain(kernel), contraction_of(kernel)
     widths = _widths(place, chip)
     if op is not None and _contraction(kernel, place, op, widths, chip, many.parallel) is not None:
