@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from xcc import symbolic
 from xcc._mlir import Value
+from xcc.bounds import interval
 from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, element, full, rank_of, scalar, slice_axis
 from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.graph import HIGHEST
 from xcc.frontends.torch.indexing import count_symbol, line
 from xcc.frontends.torch.promotion import category
 from xcc.frontends.torch.registry import aten
@@ -114,8 +116,10 @@ def searchsorted(cx: Context) -> Value:
     value = cx.value_of(cx["self"], kind)
     right = bool(cx["right"]) or cx.args.get("side") == "right"
     shape = xt.shape_of(rows)
-    if len(shape) == 1 and isinstance(shape[0], int) and shape[0] >= SEARCHED:
-        return convert(_searched(convert(rows, kind), shape[0], value, right), cx.out().dtype)
+    most = int(min(HIGHEST, interval(cx.graph.bounds, shape[0])[1])) if len(shape) == 1 else 0
+    if most >= SEARCHED:
+        size = cx.value_of(shape[0], "i64")
+        return convert(_searched(convert(rows, kind), size, most.bit_length(), value, right), cx.out().dtype)
     rows = xt.reshape(convert(rows, kind), shape=(*shape[:-1], *[1] * (1 if len(shape) > 1 else rank_of(value)),
                                                   shape[-1]))
     wide = xt.reshape(value, shape=(*xt.shape_of(value), 1))
@@ -124,14 +128,14 @@ def searchsorted(cx: Context) -> Value:
     return convert(xt.reshape(count, shape=cx.out().shape), cx.out().dtype)
 
 
-def _searched(row: Value, size: int, value: Value, right: bool) -> Value:
-    """As `searchsorted` in one row: the bits of the number of elements below, from the highest one."""
+def _searched(row: Value, size: Value, bits: int, value: Value, right: bool) -> Value:
+    """As `searchsorted` in one row of `size` elements: the bits of how many are below, from the highest one."""
     found = full(xt.shape_of(value), 0, "i64")
-    for bit in reversed(range(size.bit_length())):
+    for bit in reversed(range(bits)):
         more = xt.add(found, xt.scalar(1 << bit, "i64"))
-        last = xt.sub(xt.minimum(more, xt.scalar(size, "i64")), xt.scalar(1, "i64"))
+        last = xt.sub(xt.minimum(more, size), xt.scalar(1, "i64"))
         below = _is_below(xt.gather(row, last, axis=0), value, right)
-        fits = xt.compare(more, xt.scalar(size, "i64"), direction="le")
+        fits = xt.compare(more, size, direction="le")
         found = xt.select(xt.and_(fits, below), more, found)
     return found
 

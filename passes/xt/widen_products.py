@@ -5,7 +5,8 @@
 
 The elements of the first operand are broadcast one by one, and a conversion takes as long for one as for a vector. The
 second one's are widened in registers, a vector at a time: weights are read in 16 bits. So are computed second operands
-for few rows, also where the CPU multiplies their type: it would take them in groups, in which they do not lie.
+for few rows, also where the CPU multiplies their type: it would take them in groups, in which they do not lie. Of a
+matrix times a computed vector the vector is widened.
 Weights for many rows are decoded like narrower ones, a panel at a time (`decode-panels`).
 """
 
@@ -33,16 +34,29 @@ class WidenProducts(Pass):
             kind = xt.TensorType.of(op.operands[0]).dtype
             if kind in NARROW and not (ctx.chip is not None and multiplies(ctx.chip, kind) and _in_groups(op)):
                 with at(op):
-                    op.operands[0] = xt.convert(op.operands[0], dtype="f32")
+                    side = int(_of_vector(op))
+                    op.operands[side] = xt.convert(op.operands[side], dtype="f32")
                     if ctx.chip is not None and _in_panels(op, ctx.chip):
                         op.operands[1] = xt.convert(op.operands[1], dtype="f32")
 
 
 def _in_groups(op: Operation) -> bool:
     """Whether the second operand is brought into groups: ahead, or for enough rows."""
-    a, dims = xt.attrs_of(op), xt.shape_of(op.operands[0])
-    return name_of(op) != "dot_general" or producer(op.operands[1], "weight") is not None or _many(
-        tuple(d for n, d in enumerate(dims) if n not in (*a.lhs_batch, *a.lhs_contract)))
+    return name_of(op) != "dot_general" or producer(op.operands[1], "weight") is not None \
+        or _many(_free(op, 0)) and not _of_vector(op)
+
+
+def _of_vector(op: Operation) -> bool:
+    """Whether the second operand is a computed vector and the first one is none: each element of that is read once."""
+    return name_of(op) == "dot_general" and producer(op.operands[1], "weight") is None \
+        and all(d == 1 for d in _free(op, 1)) and any(d != 1 for d in _free(op, 0))
+
+
+def _free(op: Operation, side: int) -> tuple[Dim, ...]:
+    """The dims of an operand of a product that are the result's alone."""
+    a, dims = xt.attrs_of(op), xt.shape_of(op.operands[side])
+    own = (*a.rhs_batch, *a.rhs_contract) if side else (*a.lhs_batch, *a.lhs_contract)
+    return tuple(d for n, d in enumerate(dims) if n not in own)
 
 
 def _in_panels(op: Operation, chip: Chip) -> bool:

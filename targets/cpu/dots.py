@@ -32,7 +32,9 @@ def dots(kernel: Kernel, op: Op, dims: tuple[Dim, ...], m_dims: list[int], w: Wi
             or not isinstance(rows, int) or not 1 < rows <= DOT_ROWS:
         return None
     summed = next(p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1)
-    if any(element_bytes(t.element) != 4 or bare_loop(access[-1]) != summed for t, access in op.inputs) \
+    wide = [element_bytes(t.element) for t, _ in op.inputs]
+    narrow = element_bytes(found.t.element)         # 16-bit floats are widened a vector at a time
+    if sorted(wide) != [narrow, 4] or narrow not in (2, 4) or any(bare_loop(at[-1]) != summed for _, at in op.inputs) \
             or estimate(found.steps) < DOT_STEPS:
         return None
     m, last, most = m_dims[0], len(dims) - 1, ROWS if w.registers > SIXTEEN else FEWER_ROWS
@@ -41,7 +43,7 @@ def dots(kernel: Kernel, op: Op, dims: tuple[Dim, ...], m_dims: list[int], w: Wi
     vector, block = [1] * len(dims), [1] * len(dims)
     vector[m], block[m] = tile, tile * -(-rows // tile)
     vector[last] = columns
-    tiles = CHUNK // (columns * 4 * estimate(found.steps))
+    tiles = CHUNK // (columns * narrow * estimate(found.steps))
     few = volume(dims[d] for d in range(last + 1) if d != m) // (columns * EACH * chip.cores)
     block[last] = columns * max(1, min(tiles, few))
     reduce = tuple(w.lanes if p == summed else 1 for p, r in enumerate(op.reduction) if r)

@@ -71,8 +71,9 @@ def _side_by_side(kernel: Kernel, place: Domain, lane: int, w: Widths, row: tupl
     for d in range(lane, -1, -1):
         block[d] = vector[d] * max(1, min(-(-estimate(dims[d]) // vector[d]), left // vector[d]))
         left //= block[d]
-    reductions = sum(o.is_reduction for o in kernel.ops)
-    return Schedule(tuple(block), tuple(vector), tuple(range(last + 1)), ((row[1],),) * reductions, parallel=parallel)
+    reduce = tuple(tuple(1 if o.loops[p] == 1 else row[1] for p, r in enumerate(o.reduction) if r)
+                   for o in kernel.ops if o.is_reduction)
+    return Schedule(tuple(block), tuple(vector), tuple(range(last + 1)), reduce, parallel=parallel)
 
 
 def _row(kernel: Kernel) -> Dim | None:
@@ -80,7 +81,8 @@ def _row(kernel: Kernel) -> Dim | None:
     sizes: set[Dim | None] = set()
     for op in (o for o in kernel.ops if o.is_reduction):
         inner = contiguous_loop(op)
-        sizes.add(op.loops[inner] if inner is not None and op.reduction[inner] and sum(op.reduction) == 1 else None)
+        reduced = [p for p, r in enumerate(op.reduction) if r and op.loops[p] != 1]
+        sizes.add(op.loops[inner] if inner is not None and reduced == [inner] else None)
     return sizes.pop() if len(sizes) == 1 else None
 
 

@@ -72,16 +72,20 @@ def configure(kernel: Kernel, chip: Chip) -> Schedule:
     tiled = winograd(kernel, place, widths.lanes, chip) if op is not None else None
     if tiled is not None:
         return tiled
-    if op is not None:
-        found = _contraction(kernel, place, op, widths, chip, parallel)
-        if found is not None:
-            return found
+    found = _contraction(kernel, place, op, widths, chip, parallel) if op is not None else None
+    if found is not None:
+        return found
     return known_rows(kernel, place, widths, parallel) or rows_schedule(kernel, place, widths, chip, parallel)
 
 
 def few_rows(kernel: Kernel, many: Schedule, chip: Chip) -> tuple[Few, ...]:
-    """The schedules for rows that a run finds to be short, of a kernel whose schedule is `many`."""
-    return short_rows(kernel, many, _widths(domain(kernel), chip))
+    """The schedules for rows that a run finds to be short, of a kernel whose schedule is `many`. None for products, as
+    their lanes are along the result however few terms a sum has: their tiles read an operand once for many results."""
+    place, op = domain(kernel), contraction_of(kernel)
+    widths = _widths(place, chip)
+    if op is not None and _contraction(kernel, place, op, widths, chip, many.parallel) is not None:
+        return ()
+    return short_rows(kernel, many, widths)
 
 
 def _widths(place: Domain, chip: Chip) -> Widths:

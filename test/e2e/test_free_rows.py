@@ -43,6 +43,19 @@ def test_lengths(case: str) -> None:
             compare(g, w, 4.0)
 
 
+def test_images() -> None:
+    """All pixels of an image are a row."""
+    def body(x: Any) -> Any:
+        most = xt.reduce(x, kind="max", axes=(2, 3), keepdims=True)
+        return most, xt.reduce(xt.abs(x), kind="sum", axes=(2, 3)), xt.mul(xt.sub(x, most), x)
+
+    model = compiled(build(body, [filled((3, 4, 5, 7), F32)], True))
+    for shape in ((1, 5, 7, 7), (3, 33, 3, 1), (2, 9, 1, 4), (4, 1, 20, 9), (2, 3, 13, 11), (1, 17, 1, 1)):
+        x = filled(shape, F32, 1)
+        for g, w in zip(model.run({"x0": fenced(x)}).values(), interpret(build(body, [x]), [x]), strict=True):
+            compare(g, w, 4.0)
+
+
 @pytest.mark.parametrize("case", ["softmax", "moments"])
 @pytest.mark.parametrize("shape", [(37, 3), (3, 17, 5), (40, 8)])
 def test_known_lengths(case: str, shape: tuple[int, ...]) -> None:

@@ -98,3 +98,12 @@ def test_places_in_a_sorted_row(size: int) -> None:
 
     for got, want in zip(xcc.torch.compile(places, strict=True)(x, row), places(x, row), strict=True):
         assert torch.equal(got, want)
+
+
+def test_places_in_a_sorted_row_of_a_free_size() -> None:
+    """Found by halves: a comparison with each element would take as long as both sizes multiplied."""
+    compiled = xcc.torch.compile(lambda row, x: torch.searchsorted(row, x), strict=True, versions=0)
+    for size in (3, 1, 1000):
+        row = (torch.randn(size) * 9).round().sort()[0]
+        x = torch.cat((row, row + 0.5, torch.tensor([float("nan"), -float("inf")])))
+        assert torch.equal(compiled(row, x), torch.searchsorted(row, x))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xcc import symbolic
+from xcc.passes.linalg.kernel.domain import estimate
 from xcc.passes.linalg.kernel.kernel import Access, Kernel, Op, Tensor, bare_loop, captured_tensors
 from xcc.symbolic import Dim
 
@@ -54,8 +55,9 @@ def _find_mergeable(kernel: Kernel) -> Merge | None:
 
 
 def _is_long(size: Dim) -> bool:
-    """Whether reduced dims of `size` together are worth one loop: of short rows GPUs take several at a time."""
-    return isinstance(size, int) and size >= LONG
+    """Whether reduced dims of `size` together are worth one loop: of short rows GPUs take several at a time. So are
+    those of unknown sizes, as an image's: a vector along one of its lines alone is mostly empty."""
+    return estimate(size) >= LONG
 
 
 def _cuts_lanes(kernel: Kernel, t: Tensor, j: int) -> bool:

@@ -84,11 +84,17 @@ class TileLoops:
                 self.loop(low, high, left, lambda iv: inner(Ix(base=iv, coefs=axes)))
         elif self.masked:
             self.loop(low, high, lanes, lambda iv: inner(self.index(d, iv, self.b.sub(high, iv))))
-        else:       # a third of the tile, then one by one
-            part = lanes // 3
-            if part > 1:
-                steps = self.b.binary("arith.divui", self.b.sub(high, low), self.b.int(part))
-                middle = self.b.add(low, self.b.mul(steps, self.b.int(part)))
-                self.loop(low, middle, part, lambda iv: inner(Ix(base=iv, coefs=((Axis(part, d), 1),))))
-                low = middle
-            self.loop(low, high, 1, lambda iv: inner(self.b.ix_of(iv)))
+        else:
+            self._parts(d, low, high, inner)
+
+    def _parts(self, d: int, low: Value, high: Value, inner: Callable[[Ix], None]) -> None:
+        """Thirds of a tile, then a half of that and so on: a row alone waits for each of its sums, and reads as much of
+        the other operand as a tile does."""
+        part = self.schedule.vector[d] // 3
+        while part > 1:
+            steps = self.b.binary("arith.divui", self.b.sub(high, low), self.b.int(part))
+            middle = self.b.add(low, self.b.mul(steps, self.b.int(part)))
+            axis = Axis(part, d)
+            self.loop(low, middle, part, lambda iv, axis=axis: inner(Ix(base=iv, coefs=((axis, 1),))))  # type: ignore[misc]
+            low, part = middle, part // 2
+        self.loop(low, high, 1, lambda iv: inner(self.b.ix_of(iv)))

@@ -11,6 +11,7 @@ from xcc.targets.base import Chip
 
 MANY_ROWS = 8  # of a product, that pay for a transpose of its right side
 FEW_BLOCKS = 2     # of rows, each of which turns all of the right side on the way
+WIDENED = ("f32", "f16", "bf16")     # a vector at a time, in registers
 FEWER = 2      # pixels of an image for each column of the weights, from which on weights are scaled in its place
 
 
@@ -54,15 +55,16 @@ def in_place(product: Operation) -> Value | None:
 
 
 def as_dots(product: Operation) -> tuple[bool, Value | None]:
-    """Whether the product's results are long dot products of a few rows with columns that lie along the sum, and the
-    product that reads these as they lie, None where it does already."""
+    """Whether the product's results are long dot products of a few rows of f32 with columns that lie along the sum, of
+    16-bit floats, too, and the product that reads these as they lie, None where it does already."""
     a, (lhs, rhs) = xt.attrs_of(product), product.operands
     source, order = before_transpose(rhs)
     left, dims = xt.shape_of(lhs), xt.shape_of(rhs)
     rows = [d for n, d in enumerate(left) if n not in (*a.lhs_batch, *a.lhs_contract) and d != 1]
-    plain = {xt.TensorType.of(v).dtype for v in product.operands} == {"f32"}
-    if not plain or len(a.rhs_contract) != 1 or len(a.rhs_batch) + 2 != len(dims) or len(rows) != 1 \
-            or not isinstance(rows[0], int) or not 1 < rows[0] <= DOT_ROWS:
+    kinds = [xt.TensorType.of(v).dtype for v in product.operands]
+    if kinds[0] != "f32" or kinds[1] not in WIDENED or len(a.rhs_contract) != 1 \
+            or len(a.rhs_batch) + 2 != len(dims) or len(rows) != 1 or not isinstance(rows[0], int) \
+            or not 1 < rows[0] <= DOT_ROWS:
         return False, None
     steps, last = dims[a.rhs_contract[0]], len(dims) - 1
     if isinstance(steps, int) and steps < DOT_STEPS or order[a.rhs_contract[0]] != last \

@@ -399,6 +399,58 @@ func.func private @free_rows(%x: tensor<?x?xf32>, %d0: index, %d1: index) -> ten
 
 // -----
 
+#i = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#o = affine_map<(d0, d1, d2) -> (d0)>
+
+// Images of a free size are rows as well, of all of their pixels.
+// CHECK-LABEL: func.func private @free_images
+// CHECK-SAME: reduce = [array<i64: 64, 0>], tail = "peel", vector = array<i64: 1>}
+// CHECK-SAME: xcc.launched = "min(1, floordiv(d1*d2, 128))"
+// CHECK-LABEL: func.func private @free_images_few
+// CHECK-SAME: reduce = [array<i64: 8, 1>], tail = "peel", vector = array<i64: 16>}
+func.func private @free_images(%x: tensor<?x?x?xf32>, %d0: index, %d1: index, %d2: index) -> tensor<?xf32>
+    attributes {xt.kernel, xt.symbols = ["d0", "d1", "d2"], xt.arg_dims = [["d0", "d1", "d2"]], xt.result_dims = [["d0"]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%d0) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#i, #o], iterator_types = ["parallel", "reduction", "reduction"]}
+      ins(%x : tensor<?x?x?xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %s = arith.addf %a, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+#a = affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>
+#b = affine_map<(d0, d1, d2, d3) -> (d0, d3, d2)>
+#c = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
+
+// A product of a free depth has its register tile however few terms its sums turn out to have.
+// CHECK-LABEL: func.func private @free_depth
+// CHECK-SAME: vector = array<i64: 1, 14, 32>
+// CHECK-NOT: xcc.launched
+// CHECK-NOT: @free_depth_few
+func.func private @free_depth(%x: tensor<?x?x?xf32>, %w: tensor<?x?x?xf32>, %d0: index, %d1: index, %d2: index, %d3: index)
+    -> tensor<?x?x?xf32> attributes {xt.kernel, xt.symbols = ["d0", "d1", "d2", "d3"],
+    xt.arg_dims = [["d0", "d1", "d2"], ["d0", "d2", "d3"]], xt.result_dims = [["d0", "d1", "d3"]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%d0, %d1, %d3) : tensor<?x?x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x?x?xf32>, tensor<?x?x?xf32>) outs(%f : tensor<?x?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %p, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?x?xf32>
+  return %y : tensor<?x?x?xf32>
+}
+
+// -----
+
 #m = affine_map<(d0, d1) -> (d0, d1)>
 #r = affine_map<(d0, d1) -> (d0)>
 

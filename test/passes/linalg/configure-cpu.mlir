@@ -206,6 +206,26 @@ func.func private @dots(%x: tensor<5x512xf32>, %w: tensor<4096x512xf32>) -> tens
 
 // -----
 
+// And of 16-bit floats, which are widened as they are read.
+// CHECK-LABEL: func.func private @narrow_dots
+// CHECK-SAME: block = array<i64: 5, 64>, cpu = {along = true}, order = array<i64: 1, 0>, {{.*}}reduce = [array<i64: 16>]{{.*}}vector = array<i64: 5, 4>
+func.func private @narrow_dots(%x: tensor<5x512xf32>, %w: tensor<4096x512xbf16>) -> tensor<5x4096xf32>
+    attributes {xt.kernel, xt.symbols = [], xt.arg_dims = [[5, 512], [4096, 512]], xt.result_dims = [[5, 4096]]} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<5x4096xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x4096xf32>) -> tensor<5x4096xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<5x512xf32>, tensor<4096x512xbf16>) outs(%f : tensor<5x4096xf32>) {
+  ^bb0(%p: f32, %q: bf16, %o: f32):
+    %v = arith.extf %q : bf16 to f32
+    %m = arith.mulf %p, %v : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<5x4096xf32>
+  return %y : tensor<5x4096xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func private @few_rows_of_little
 // CHECK-NOT: depth =
 // CHECK: return

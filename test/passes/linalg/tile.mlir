@@ -46,7 +46,7 @@ func.func private @softmax(%x: tensor<?x1000xf32>, %d0: index) -> tensor<?x1000x
 
 // -----
 
-// A register tile of 14x32 accumulators over a scalar K loop; rows that are left over go one by one.
+// A register tile of 14x32 accumulators over a scalar K loop; rows that are left over go by a third of those, by two and one by one.
 // CHECK-LABEL: func.func private @matmul(
 // CHECK: scf.forall (%[[J:.*]], %[[I:.*]]) = (0, 0) to (3072, %{{.*}}) step (128, 56)
 // CHECK: scf.for %[[COL:.*]] = %[[J]]
@@ -58,7 +58,12 @@ func.func private @softmax(%x: tensor<?x1000xf32>, %d0: index) -> tensor<?x1000x
 // CHECK: arith.addf %[[C]]
 // CHECK: arith.maximumf
 // CHECK: vector.transfer_write {{.*}} vector<14x32xf32>
-// CHECK: scf.for %{{.*}} = %[[MIDDLE]]
+// CHECK: scf.for %{{.*}} = %[[MIDDLE]] to %[[FOURS:.*]] step %c4
+// CHECK: vector.transfer_write {{.*}} vector<4x32xf32>
+// CHECK: scf.for %{{.*}} = %[[FOURS]] to %[[TWOS:.*]] step %c2
+// CHECK: vector.transfer_write {{.*}} vector<2x32xf32>
+// CHECK: scf.for %{{.*}} = %[[TWOS]] to %{{.*}} step %c1
+// CHECK: vector.transfer_write {{.*}} vector<32xf32>
 #m=affine_map<(d0,d1)->(d0,d1)>
 #r=affine_map<(d0,d1)->(d0)>
 func.func private @matmul(%a: tensor<?x768xf32>, %b: tensor<768x3072xf32>, %bias: tensor<3072xf32>, %d0: index) -> tensor<?x3072xf32> attributes {xt.kernel, xt.symbols=["d0"], xt.arg_dims=[["d0",768],[768,3072],[3072]], xt.result_dims=[["d0",3072]],

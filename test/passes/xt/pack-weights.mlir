@@ -147,6 +147,16 @@ func.func @argument_filter(%x: tensor<1x6x6x3xf32>, %g: tensor<8x3x3x3xf32>) -> 
   return %0 : tensor<1x4x4x8xf32>
 }
 
+// So are columns of 16-bit floats, which are widened in registers.
+// CHECK-LABEL: func.func @narrow_dots(
+// CHECK-NOT: xt.transpose
+// CHECK: "xt.dot_general"(%arg0, %arg1) {{.*}}rhs_contract = [1]
+func.func @narrow_dots(%x: tensor<5x300xf32>, %v: tensor<128x300xbf16>) -> tensor<5x128xbf16> {
+  %t = "xt.transpose"(%v) {perm = [1, 0]} : (tensor<128x300xbf16>) -> tensor<300x128xbf16>
+  %y = "xt.dot_general"(%x, %t) {dtype = bf16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<5x300xf32>, tensor<300x128xbf16>) -> tensor<5x128xbf16>
+  return %y : tensor<5x128xbf16>
+}
+
 // An input whose columns lie along the sum is turned by the product's kernel, also where it was transposed for it.
 // CHECK-LABEL: func.func @turned_later(
 // CHECK-NOT: xt.transpose

@@ -20,6 +20,15 @@ func.func @many_rows(%x: tensor<8x64xbf16>, %w: tensor<64x32xbf16>) -> tensor<8x
   return %y : tensor<8x32xbf16>
 }
 
+// Of a matrix times a computed vector the vector is widened, which the matrix is read for once.
+// CHECK-LABEL: func.func @vector
+// CHECK: %[[V:.*]] = "xt.convert"(%arg1) {{.*}} -> tensor<64x1xf32>
+// CHECK: "xt.dot_general"(%arg0, %[[V]]) {{.*}} : (tensor<8x64xbf16>, tensor<64x1xf32>)
+func.func @vector(%x: tensor<8x64xbf16>, %v: tensor<64x1xbf16>) -> tensor<8x1xbf16> {
+  %y = "xt.dot_general"(%x, %v) {dtype = bf16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<8x64xbf16>, tensor<64x1xbf16>) -> tensor<8x1xbf16>
+  return %y : tensor<8x1xbf16>
+}
+
 // A weight that many rows are multiplied with is decoded by its kernel, a panel at a time.
 // CHECK-LABEL: func.func @halves
 // CHECK: %[[W:.*]] = "xt.weight"
