@@ -7,9 +7,8 @@ its sum (a logarithm, a division) is of one number. Where only a run knows the l
 
 from __future__ import annotations
 
-from xcc.passes.linalg.kernel.domain import Domain, contraction_of, domain, estimate
+from xcc.passes.linalg.kernel.domain import Domain, domain, estimate
 from xcc.passes.linalg.kernel.kernel import Kernel
-from xcc.passes.linalg.kernel.reduction_body import loops_of, product_operands
 from xcc.passes.linalg.schedule.by_size import Few
 from xcc.passes.linalg.schedule.schedule import Schedule
 from xcc.symbolic import Dim
@@ -36,11 +35,10 @@ def known_rows(kernel: Kernel, place: Domain, w: Widths, parallel: bool) -> Sche
 
 def short_rows(kernel: Kernel, many: Schedule, w: Widths) -> tuple[Few, ...]:
     """What is to be taken for short rows where `many` is the schedule of `kernel`; nothing where the length of rows is
-    known, or where something else than rows is reduced, or there is no dim of many rows. Matrix products have tiles
-    whose lanes are not along their sums."""
+    known, or where something else than rows is reduced, or there is no dim of many rows."""
     place, row = domain(kernel), _row(kernel)
     lane = -1 if row is None else _dim_of_rows(kernel, place, row)
-    if row is None or isinstance(row, int) or lane < 0 or many.cpu.dot or many.cpu.along or _is_matrix_product(kernel) \
+    if row is None or isinstance(row, int) or lane < 0 or many.cpu.dot or many.cpu.along \
             or estimate(place.dims[lane]) < w.lanes:
         return ()
     single = _side_by_side(kernel, place, lane, w, (1, 1), many.parallel)
@@ -48,16 +46,6 @@ def short_rows(kernel: Kernel, many: Schedule, w: Widths) -> tuple[Few, ...]:
         return (Few(row, STORED, single),)
     turned = _side_by_side(kernel, place, lane, w, (1, min(w.lanes, TURNED)), many.parallel)
     return Few(row, LONG, turned), Few(row, SHORT, single)
-
-
-def _is_matrix_product(kernel: Kernel) -> bool:
-    """Whether the kernel has a product each of whose factors walks a dim of the result that the other does not."""
-    product = contraction_of(kernel)
-    factors = product_operands(product) if product is not None else None
-    if product is None or factors is None:
-        return False
-    left, right = (loops_of(product, v) for v in factors)
-    return bool(left - right) and bool(right - left)
 
 
 def _side_by_side(kernel: Kernel, place: Domain, lane: int, w: Widths, row: tuple[int, int],
