@@ -123,6 +123,18 @@ def saved_for_backward(count: int) -> slice:
     return found if isinstance(found.start, int) and found.start <= count else slice(0, 0)
 
 
+def aliases_of_inputs(count: int) -> frozenset[int]:
+    """Which of the `count` results of the forward that AOTAutograd has compiled now are inputs, or views of them: it
+    makes these of the input again, with the sizes, strides and offset that the result has."""
+    known = _forward_now()
+    infos = getattr(known, "output_info", None) or ()
+    first = getattr(known, "num_mutated_inp_runtime_indices", 0)
+    if count < first + len(infos):
+        return frozenset()
+    return frozenset(first + n for n, info in enumerate(infos)
+                     if info.output_type.name in ("alias_of_input", "is_input"))
+
+
 def donate_nothing() -> None:
     """A backward writes to nothing that its forward has saved, so that it may run again (``retain_graph=True``): torch
     refuses that of graphs with free sizes whose compiler might."""

@@ -3,18 +3,22 @@
     relu = x.relu(); return relu, relu[0], x.t()     ->     the program makes relu; torch takes relu[0] and x.t() of it
 
 A program gives each result its own memory. What eager gives as a view, of an input or of another result, stays a view:
-torch applies these ops when the program has run, with the strides and offsets that only it knows.
+torch applies these ops when the program has run, with the strides and offsets that only it knows. A view of what is
+written to an input is one of that input:
+
+    x[2:] *= 3; return x[:2]      ->     the program writes x; torch takes x[:2]
 """
 
 from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
+from xcc.frontends.torch.compat import aliases_of_inputs
 from xcc.frontends.torch.fx_facts import operand
 
 __all__ = ["Finish", "base_of", "without_views"]
@@ -31,6 +35,12 @@ def without_views(module: torch.fx.GraphModule) -> tuple[Any, list[int], Finish 
     output = next(n for n in module.graph.nodes if n.op == "output")
     results = list(output.args[0]) if isinstance(output.args[0], tuple | list) else [output.args[0]]
     bases: list[Any] = [base_of(r) if isinstance(r, torch.fx.Node) else None for r in results]
+    written = {n.args[1]: n.args[0] for n in module.graph.nodes
+               if n.target is torch.ops.aten.copy_.default and n.args[0].op == "placeholder"}
+    aliases = aliases_of_inputs(len(results)) if written else ()
+    stay = {b for n, b in enumerate(bases) if n not in aliases}         # they need the value, in memory of its own
+    standing = {v: x for v, x in written.items() if v not in stay}
+    bases = [standing.get(b, b) for b in bases]
     shared = Counter(bases)
     taken = [b is not None and b is not r and (b.op == "placeholder" or shared[b] > 1)
              for r, b in zip(results, bases, strict=True)]
@@ -39,7 +49,7 @@ def without_views(module: torch.fx.GraphModule) -> tuple[Any, list[int], Finish 
     made = list(dict.fromkeys(b if view and b.op != "placeholder" else r
                               for r, b, view in zip(results, bases, taken, strict=True)
                               if not view or b.op != "placeholder"))
-    places, tail = _tail(module, results, made, [r for r, view in zip(results, taken, strict=True) if view])
+    places, tail = _tail(module, results, made, [r for r, view in zip(results, taken, strict=True) if view], standing)
     graph = torch.fx.Graph()
     values: dict[torch.fx.Node, torch.fx.Node] = {}
     graph.graph_copy(module.graph, values)
@@ -68,13 +78,16 @@ def _is_view(node: torch.fx.Node) -> bool:
     return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
 
 
-def _tail(module: torch.fx.GraphModule, results: Sequence[Any], made: Sequence[Any], views: Sequence[torch.fx.Node]
-          ) -> tuple[list[int], Finish]:
-    """The graph of the views, over the arguments that they need and what is `made`."""
+def _tail(module: torch.fx.GraphModule, results: Sequence[Any], made: Sequence[Any], views: Sequence[torch.fx.Node],
+          standing: Mapping[torch.fx.Node, torch.fx.Node]) -> tuple[list[int], Finish]:
+    """The graph of the views, over the arguments that they need and what is `made`. standing: arguments that hold a
+    value when the program has run."""
     needed: dict[torch.fx.Node, None] = {}
 
     def need(node: torch.fx.Node) -> None:
-        if node not in needed and node not in made:
+        if node in standing:
+            needed[standing[node]] = None
+        elif node not in needed and node not in made:
             for n in node.all_input_nodes:
                 need(n)
             needed[node] = None
@@ -88,6 +101,7 @@ def _tail(module: torch.fx.GraphModule, results: Sequence[Any], made: Sequence[A
         if n in needed:
             values[n] = graph.placeholder(n.name)
             places.append(place)
+    values |= {v: values[x] for v, x in standing.items() if x in values}
     for number, n in enumerate(made):
         one = graph.placeholder(f"made{number}")
         if isinstance(n, torch.fx.Node):

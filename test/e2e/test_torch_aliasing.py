@@ -126,3 +126,36 @@ def test_a_cache_that_is_written() -> None:
         at, row = torch.tensor([n]), torch.full((2, 1, 4), float(n + 1))
         torch.testing.assert_close(compiled(mine, at, row), step(own, at, row))
         torch.testing.assert_close(mine, own)
+
+
+def parts_of_written(x: Any) -> Any:
+    a, b = torch.tensor_split(x, 2, dim=0)
+    b.mul_(3)
+    return a
+
+
+def written_part(x: Any) -> Any:
+    a, b = torch.tensor_split(x, 2, dim=0)
+    a.mul_(3)
+    return b, x[1:3], x.sum(), x, a * 1
+
+
+def kept_beside(x: Any) -> Any:
+    y = x * 2
+    x.copy_(y)
+    return y[0], x[1]
+
+
+@pytest.mark.parametrize("f", [parts_of_written, written_part, kept_beside])
+def test_views_of_what_is_written_lie_where_the_input_does(f: Callable[..., Any]) -> None:
+    """At any offset of an input, which no guard tells apart: torch makes them of its memory."""
+    compiled = torch.compile(f, backend="xcc", dynamic=True)
+    for offset, rows in ((0, 6), (12, 6), (3, 4)):
+        memory = [torch.arange(120.0), torch.arange(120.0)]
+        got, want = (g(m[offset:offset + rows * 12].view(rows, 12)) for g, m in zip((compiled, f), memory, strict=True))
+        for p, q in zip(*((r if isinstance(r, tuple) else (r,)) for r in (got, want)), strict=True):
+            torch.testing.assert_close(p, q)
+            assert p.storage_offset() == q.storage_offset()
+            assert [r.untyped_storage().data_ptr() == m.data_ptr() for r, m in zip((p, q), memory, strict=True)] \
+                in ([True, True], [False, False])
+        torch.testing.assert_close(*memory)
