@@ -96,7 +96,7 @@ def compile_model(model: Any, options: CompileOptions, pipeline: Pipeline | None
         watch.guard(lambda stage=stage: _crash(stage, source, options, chip))  # type: ignore[misc]
         _model_stage(stage, source, ctx, watch, chip, numbers)
         dumper.module(stage.name, source.module, source.weights)
-    if stop and not (rest.kernel_part().stages or rest.main_part().stages):
+    if stop and not emit and not (rest.kernel_part().stages or rest.main_part().stages):
         return Compiled(text=stage_text(source.module, stop))
     return _behind_model(source, rest, ctx, watch, dumper, target, stop, emit or not stop)
 

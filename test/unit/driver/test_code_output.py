@@ -49,6 +49,14 @@ def test_a_program_that_calls_main_is_not_forked(model: Path) -> None:
     assert os.getpid() == process
 
 
+def test_code_of_the_last_stage_is_that_of_the_first(model: Path, tmp_path: Path) -> None:
+    """Of a dump behind which no pass runs, too."""
+    text = emitted(model, "ptx", "--target=nvptx", "--chip=sm_80")
+    dump = tmp_path / "last.mlir"
+    assert main([str(model), "--emit=nvvm", "-o", str(dump), "--target=nvptx", "--chip=sm_80"]) == 0
+    assert emitted(dump, "ptx", "--target=nvptx", "--chip=sm_80") == text
+
+
 def test_ptx_is_one_module(model: Path, tmp_path: Path) -> None:
     text = emitted(model, "ptx", "--target=nvptx", "--chip=sm_80").decode()
     assert text.count(".version") == text.count(".target sm_80") == 1
