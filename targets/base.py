@@ -68,6 +68,8 @@ class Chip:
         core_registers: that the warps of a core share, where the code generator heeds how many warps they are to
             suffice for; else 0.
         narrow_floats: whether f16 and bf16 have arithmetic of their own; otherwise products alone may.
+        launch_seconds: from a GPU's kernel to the next one, with what is left of the last tiles.
+        resident_blocks: workgroups that a GPU's core holds at once, at most; more wait for a place.
     """
 
     instruction_tables: ClassVar[tuple[str, ...]] = ()
@@ -82,6 +84,8 @@ class Chip:
     maps_peers: ClassVar[bool] = False
     core_registers: ClassVar[int] = 0
     narrow_floats: ClassVar[bool] = True
+    launch_seconds: ClassVar[float] = 3e-6
+    resident_blocks: ClassVar[int] = 16
 
     name: str
     triple: str

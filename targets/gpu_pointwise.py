@@ -12,8 +12,7 @@ from xcc.symbolic import Dim
 from xcc.targets.base import Chip
 
 POINTWISE_TILE = 1024
-PLACED = 16                 # blocks of a core at once; where there are more, larger tiles are fewer blocks to place
-LARGE_POINTWISE = 2048      # elements of those, of kernels that read no more than
+LARGE_POINTWISE = 2048      # where more tiles would wait for a place, of kernels that read no more than
 FEW_READS = 3               # tensors, and one of them at computed places at most: others lack registers
 FEW_POINTWISE = 128         # elements of a tile, at least, where larger ones would leave cores without work
 TRANSPOSE_BYTES = 128       # of a row of a transposed tile, on both sides; twice that of what is read
@@ -62,7 +61,7 @@ def _elements(dims: Sequence[Dim], light: bool, chip: Chip) -> int:
     """Elements of a pointwise tile. Where few are known to be there, a block for each core, with as many threads: what
     a thread does one behind the other is the time that they take."""
     most, known = POINTWISE_TILE, all(isinstance(d, int) for d in dims)
-    if known and light and volume(dims) >= LARGE_POINTWISE * PLACED * chip.cores:
+    if known and light and volume(dims) >= LARGE_POINTWISE * chip.resident_blocks * chip.cores:
         return LARGE_POINTWISE
     while known and most > FEW_POINTWISE and volume(dims) < most * chip.cores:
         most //= 2

@@ -34,7 +34,6 @@ from xcc.targets.base import Chip
 EARLY = "xcc.early"
 WAIT, TELL = "griddepcontrol.wait;", "griddepcontrol.launch_dependents;"
 TELL_FEW = "{{ .reg .pred p; .reg .u32 n; mov.u32 n, %nctaid.x; setp.le.u32 p, n, {most}; @p " + TELL + " }}"
-HELD = 16       # blocks of a core, at most, that are there at once
 
 
 @register_pass
@@ -49,7 +48,7 @@ class EarlyLaunch(Pass):
         for op in nvvm_kernels(module):
             grid = symbolic.parse(ir.StringAttr(op.attributes["xcc.grid"]).value)
             with ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0]):
-                inline_asm(" ".join([WAIT, *_tell(grid, HELD * ctx.chip.cores)]), "~{memory}")
+                inline_asm(" ".join([WAIT, *_tell(grid, ctx.chip.resident_blocks * ctx.chip.cores)]), "~{memory}")
             if PRODUCT not in op.attributes or isinstance(grid, int) and 2 * grid <= ctx.chip.cores:
                 op.attributes[EARLY] = ir.UnitAttr.get()
 

@@ -33,7 +33,7 @@ from xcc.dialects.xt.op import same_dims
 from xcc.dialects.xt.positions import HALVES
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose.build import dim_scalar, wrapped
-from xcc.passes.xt.decompose.scattered_columns import GUESSED, LAUNCH, MOVED_SECONDS, Scatter, combined, planned
+from xcc.passes.xt.decompose.scattered_columns import GUESSED, MOVED_SECONDS, Scatter, combined, planned
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import apply_rules, dim_bounds, name_of, producer, rewrite, users_of
 from xcc.passes.xt.sizes.counted import MOST, require_countable
@@ -141,7 +141,7 @@ def _elements(op: Operation, chip: Chip) -> Value | None:
         columns = _columns(op, indices, chip)
         if columns is not None:
             return columns
-    if a.reduction != "none" and _sort_seconds(op) < _walk_seconds(op, chip):
+    if a.reduction != "none" and _sort_seconds(op, chip) < _walk_seconds(op, chip):
         return _in_order(op, indices)
     if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside):
         if not isinstance(shape[a.axis], int) or xt.TensorType.of(indices).dtype != "i64":
@@ -165,7 +165,7 @@ def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
         kind = xt.TensorType.of(op.operands[0])
         other = _estimated(kind.shape) * (4 + xt.width(kind.dtype) // 8) * MOVED_SECONDS / chip.cores
     else:
-        other = min(_walk_seconds(op, chip), _sort_seconds(op))
+        other = min(_walk_seconds(op, chip), _sort_seconds(op, chip))
     return combined(scatter, plan) if plan.seconds <= other else None
 
 
@@ -182,8 +182,8 @@ def _rows(op: Operation, keys: Value, places: Dim, width: Dim, chip: Chip) -> Va
         _shaped(x, (places, width)), _shaped(updates, (count, width))))
     made = Scatter(start, xt.broadcast(narrow, shape=(count, width)), rows, 0, xt.attrs_of(op).reduction)
     plan = planned(made, chip)
-    sorts = SORT_LAUNCHES * LAUNCH + count * (SORTED_SECONDS + FOLLOWED_SECONDS / places)
-    if plan is None or plan.seconds + LAUNCH + count * width * 8 * MOVED_SECONDS / chip.cores > sorts:
+    sorts = SORT_LAUNCHES * chip.launch_seconds + count * (SORTED_SECONDS + FOLLOWED_SECONDS / places)
+    if plan is None or plan.seconds + chip.launch_seconds + count * width * 8 * MOVED_SECONDS / chip.cores > sorts:
         return None
     out = _shaped(combined(made, plan), xt.shape_of(x))
     return out if wide == dtype else xt.convert(out, dtype=dtype)
@@ -201,12 +201,12 @@ def _walk_seconds(op: Operation, chip: Chip) -> float:
         return math.inf
     columns = _estimated([n for d, n in enumerate(shape) if d != axis])
     walkers = max(1, math.isqrt((1 << 22) // columns)) * columns
-    return LAUNCH + count * WALKED_SECONDS * max(1.0, walkers / (chip.cores * 512))
+    return chip.launch_seconds + count * WALKED_SECONDS * max(1.0, walkers / (chip.cores * 512))
 
 
-def _sort_seconds(op: Operation) -> float:
+def _sort_seconds(op: Operation, chip: Chip) -> float:
     """Of updates that are sorted by their place."""
-    return SORT_LAUNCHES * LAUNCH + _estimated(xt.shape_of(op.operands[2])) * SORTED_SECONDS
+    return SORT_LAUNCHES * chip.launch_seconds + _estimated(xt.shape_of(op.operands[2])) * SORTED_SECONDS
 
 
 def _in_order(op: Operation, indices: Value) -> Value:

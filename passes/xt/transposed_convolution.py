@@ -19,7 +19,6 @@ from xcc.symbolic import Dim, floordiv, product
 from xcc.targets.base import Chip
 
 RATE = 0.5      # of a GPU's peak, at which its matrix instructions multiply
-LAUNCH = 3e-6
 UNKNOWN = 32    # a size that only a run knows
 SPARED = 16     # of the multiplications with one input a group: outputs that share an input are no lanes of a vector
 
@@ -68,7 +67,7 @@ def _is_faster(op: Operation, chip: Chip) -> bool:
     rates = dict(chip.flops)
     rate = RATE * rates.get("f16" if xt.width(kind.dtype) < 32 else "f32", 1e12)
     moved = 2 * results * math.prod(phased) * xt.width(kind.dtype) / 8 / chip.bandwidth
-    return 2 * (before - after) / rate > moved + LAUNCH
+    return 2 * (before - after) / rate > moved + chip.launch_seconds
 
 
 def _axes(op: Operation) -> list[_Axis]:

@@ -20,7 +20,6 @@ FEW_QUERIES = 8
 WIDEST = 256        # features that a tile of attention holds
 CHAINED = 0.21      # of the peak rate that gradients reach as two kernels of chained products (H100: 0.21 to 0.41)
 REACHED = 0.3       # that products reach whose scores are in memory
-LAUNCH = 3e-6       # seconds from a kernel to the next one, with what is left of the last tiles
 CHAINED_PRODUCTS, PRODUCTS = 7, 5
 CHAINED_KERNELS = 2
 SCORE_BYTES = 12    # that products move of each score: weights written and read twice, its gradient, too
@@ -99,6 +98,6 @@ def gradients_pay(op: Operation, chip: Chip | None) -> bool:
     batch, heads, *line = (n if isinstance(n, int) else LONG for n in (*q[:3], k[2]))
     seen = 0.5 if attrs_of(op).causal and line[0] > 4 * TILE[0] else 1.0
     padded = prod(-(-n // side) * side for n, side in zip(line, TILE, strict=True)) * seen * batch * heads
-    chained = padded * 2 * features * CHAINED_PRODUCTS / (CHAINED * rate) + CHAINED_KERNELS * LAUNCH
+    chained = padded * 2 * features * CHAINED_PRODUCTS / (CHAINED * rate) + CHAINED_KERNELS * chip.launch_seconds
     score = SCORE_BYTES / chip.bandwidth + 2 * features * PRODUCTS / (REACHED * rate)
-    return chained < batch * heads * prod(line) * score + PRODUCTS * LAUNCH
+    return chained < batch * heads * prod(line) * score + PRODUCTS * chip.launch_seconds

@@ -27,7 +27,6 @@ STEP = 512              # updates of a column that are on their way to their thr
 SPARE = 64              # bytes that a column may need beside
 COMBINED_SECONDS = 6e-9         # of an update of each column
 MOVED_SECONDS = 0.1e-9          # of a byte of a core that is read and written
-LAUNCH = 3e-6
 COMBINED = ("f32", "f16", "bf16", "f64", "i32", "i64", "i16", "i8", "ui32", "ui64", "ui16", "ui8")
 GUESSED = 1 << 20       # updates of a column, where only the run knows
 PARTS = 4096            # of a column, at most
@@ -95,7 +94,7 @@ def _plan(s: Scatter, parts: int, count: int, chip: Chip) -> Columns:
     tiles = before * after // lines * -(-lines // columns) * -(-places // held)
     seconds = -(-tiles // chip.cores) * (-(-count // parts) * COMBINED_SECONDS + columns * held * size * MOVED_SECONDS)
     if parts > 1:       # added up, and given to warps in a launch of their own
-        seconds += 2 * LAUNCH + before * places * after * 2 * size * MOVED_SECONDS / chip.cores
+        seconds += 2 * chip.launch_seconds + before * places * after * 2 * size * MOVED_SECONDS / chip.cores
     return Columns(columns, held, parts, seconds)
 
 
