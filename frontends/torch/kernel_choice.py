@@ -6,7 +6,7 @@ from typing import Any
 
 from torch.fx.experimental import _config as sizes
 
-from xcc.frontends.torch.size_answers import is_size
+from xcc.frontends.torch.size_answers import is_stride
 
 __all__ = ["guarding_strides", "of_kernels"]
 
@@ -28,7 +28,7 @@ def guarding_strides(function: Any) -> Any:
     then those of the call that is traced decide how results lie, with guards, as they do in eager."""
 
     def lies_so(shape: Any, strides: Any) -> Any:
-        if not sizes.backed_size_oblivious or not any(map(_is_no_size, strides)):
+        if not sizes.backed_size_oblivious or not any(map(_of_a_stride, strides)):
             return function(shape, strides)
         with sizes.patch(backed_size_oblivious=False):      # type: ignore[attr-defined]
             return function(shape, strides)
@@ -36,7 +36,7 @@ def guarding_strides(function: Any) -> Any:
     return lies_so
 
 
-def _is_no_size(number: Any) -> bool:
-    """Whether symbols that are no sizes tell the number."""
+def _of_a_stride(number: Any) -> bool:
+    """Whether a symbol that is a stride tells the number; others are sizes, and ints of a run."""
     node = getattr(number, "node", None)
-    return node is not None and not all(is_size(node.shape_env, s) for s in node.expr.free_symbols)
+    return node is not None and any(is_stride(node.shape_env, s) for s in node.expr.free_symbols)

@@ -21,7 +21,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from xcc.frontends.torch.nested_sizes import Patience
 from xcc.frontends.torch.size_order import decided
 
-__all__ = ["UNSIMPLIFIED", "is_of_ones", "is_size", "learned", "of_all", "of_elements"]
+__all__ = ["UNSIMPLIFIED", "is_of_ones", "is_size", "is_stride", "learned", "of_all", "of_elements"]
 
 UNSIMPLIFIED = (FloorDiv, Max, Min, CeilToInt, FloorToInt, RoundToInt, TruncToInt)
 """What torch leaves as it is where it has found that it is 1."""
@@ -69,8 +69,15 @@ def learned(env: ShapeEnv, node: SymNode, answer: object) -> object:
 
 
 def is_size(env: ShapeEnv, symbol: sympy.Symbol) -> bool:
-    return any(isinstance(s, TensorPropertySource) and s.prop is TensorProperty.SIZE
-               for s in env.var_to_sources.get(symbol, ()))
+    return _is_property(env, symbol, TensorProperty.SIZE)
+
+
+def is_stride(env: ShapeEnv, symbol: sympy.Symbol) -> bool:
+    return _is_property(env, symbol, TensorProperty.STRIDE)
+
+
+def _is_property(env: ShapeEnv, symbol: sympy.Symbol, kind: TensorProperty) -> bool:
+    return any(isinstance(s, TensorPropertySource) and s.prop is kind for s in env.var_to_sources.get(symbol, ()))
 
 
 @lru_cache(1 << 12)

@@ -18,9 +18,11 @@ def poison() -> Iterator[None]:
 
 @pytest.fixture
 def fresh_torch() -> None:
-    """Nothing is compiled yet, nor counted, and random numbers begin anew."""
+    """Nothing is compiled yet, nor counted, and random numbers begin anew. A test that fails shows why torch compiled
+    again."""
     import torch
 
+    torch._logging.set_logs(recompiles=True)
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     torch.manual_seed(0)
