@@ -52,7 +52,7 @@ class Roots(torch.nn.Module):
 
 class Power(torch.nn.Module):
     def forward(self, x: Any) -> Any:
-        return x[:int(x.shape[0] ** 0.3)] * 2
+        return x[:int(x.shape[0] ** 0.7)] * 2
 
 
 class Cut(torch.nn.Module):
