@@ -65,11 +65,9 @@ class Chip:
         chained_families: matrix instructions whose results lie in lanes as the next product's left operand does.
         streamed_rows: of tiles for products of few rows, which copy far ahead what is read once; the least first.
         maps_peers: whether kernels can write into the memory of other chips of the machine.
-        core_registers: that the warps of a core share, where the code generator heeds how many warps they are to
-            suffice for; else 0.
+        core_registers: of a core, where the code generator heeds how many warps they are to suffice for; else 0.
         narrow_floats: whether f16 and bf16 have arithmetic of their own; otherwise products alone may.
-        launch_seconds: from a GPU's kernel to the next one, with what is left of the last tiles.
-        resident_blocks: workgroups that a GPU's core holds at once, at most; more wait for a place.
+        launch_seconds, resident_blocks: from a GPU's kernel to the next one; workgroups that a core holds at once.
     """
 
     instruction_tables: ClassVar[tuple[str, ...]] = ()
@@ -285,10 +283,8 @@ def get_target(name: str) -> Target:
 
 
 def chip_of(target: Target, spec: str = "") -> Chip:
-    """The chip that `spec` names (see :mod:`xcc.targets.chip_spec`).
-
-    A name of the table is the table's entry on every machine; ``native``, and "", is what `target.default_chip` gives.
-    """
+    """The chip that `spec` names (:mod:`xcc.targets.chip_spec`): the table's entry on every machine; for "" and
+    ``native`` what `target.default_chip` gives."""
     from xcc.diagnostics import UserError
     from xcc.targets.chip_spec import NATIVE, split_specs, with_attributes
     from xcc.targets.hints import chip_hint

@@ -33,7 +33,8 @@ from xcc.dialects.xt.op import same_dims
 from xcc.dialects.xt.positions import HALVES
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose.build import dim_scalar, wrapped
-from xcc.passes.xt.decompose.scattered_columns import GUESSED, MOVED_SECONDS, Scatter, combined, planned
+from xcc.passes.xt.decompose.scatter_seconds import estimated, rows_seconds, sort_seconds, walk_seconds
+from xcc.passes.xt.decompose.scattered_columns import MOVED_SECONDS, Scatter, combined, planned
 from xcc.passes.xt.graph.op_graph import IN_PLACE
 from xcc.passes.xt.graph.rewrite import apply_rules, dim_bounds, name_of, producer, rewrite, users_of
 from xcc.passes.xt.sizes.counted import MOST, require_countable
@@ -45,11 +46,7 @@ PAIRS = 1 << 21         # of places and updates that are compared in the time of
 WALKED = 32             # updates that are combined as fast by threads that walk all of them
 ADDED = 8               # places that all updates are compared with
 PARTS = 64              # of the updates, which add up for those
-WALKED_SECONDS = 0.11e-6        # of an update that a thread looks at in memory, among all that wait for one
-SORT_LAUNCHES = 8
-SORTED_SECONDS = 0.3e-9         # of an update
 MANY = 32               # updates of a place
-FOLLOWED_SECONDS = 90e-9        # of an update that a thread follows to a row, one after the other
 
 
 @register_pass
@@ -141,7 +138,7 @@ def _elements(op: Operation, chip: Chip) -> Value | None:
         columns = _columns(op, indices, chip)
         if columns is not None:
             return columns
-    if a.reduction != "none" and _sort_seconds(op, chip) < _walk_seconds(op, chip):
+    if a.reduction != "none" and sort_seconds(op, chip) < walk_seconds(op, chip):
         return _in_order(op, indices)
     if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside):
         if not isinstance(shape[a.axis], int) or xt.TensorType.of(indices).dtype != "i64":
@@ -163,9 +160,9 @@ def _columns(op: Operation, indices: Value, chip: Chip) -> Value | None:
         return None
     if xt.attrs_of(op).reduction == "none":     # numbers of writers are stored and read; the choice fuses
         kind = xt.TensorType.of(op.operands[0])
-        other = _estimated(kind.shape) * (4 + xt.width(kind.dtype) // 8) * MOVED_SECONDS / chip.cores
+        other = estimated(kind.shape) * (4 + xt.width(kind.dtype) // 8) * MOVED_SECONDS / chip.cores
     else:
-        other = min(_walk_seconds(op, chip), _sort_seconds(op, chip))
+        other = min(walk_seconds(op, chip), sort_seconds(op, chip))
     return combined(scatter, plan) if plan.seconds <= other else None
 
 
@@ -182,31 +179,11 @@ def _rows(op: Operation, keys: Value, places: Dim, width: Dim, chip: Chip) -> Va
         _shaped(x, (places, width)), _shaped(updates, (count, width))))
     made = Scatter(start, xt.broadcast(narrow, shape=(count, width)), rows, 0, xt.attrs_of(op).reduction)
     plan = planned(made, chip)
-    sorts = SORT_LAUNCHES * chip.launch_seconds + count * (SORTED_SECONDS + FOLLOWED_SECONDS / places)
-    if plan is None or plan.seconds + chip.launch_seconds + count * width * 8 * MOVED_SECONDS / chip.cores > sorts:
+    spread = chip.launch_seconds + count * width * 8 * MOVED_SECONDS / chip.cores
+    if plan is None or plan.seconds + spread > rows_seconds(count, places, chip):
         return None
     out = _shaped(combined(made, plan), xt.shape_of(x))
     return out if wide == dtype else xt.convert(out, dtype=dtype)
-
-
-def _estimated(shape: Sequence[Dim]) -> int:
-    return math.prod(d if isinstance(d, int) else GUESSED for d in shape)
-
-
-def _walk_seconds(op: Operation, chip: Chip) -> float:
-    """Of threads that each look at all updates that there are for a column: never few where only a run knows."""
-    axis, shape = xt.attrs_of(op).axis, xt.shape_of(op.operands[0])
-    count = xt.shape_of(op.operands[2])[axis]
-    if not isinstance(count, int):
-        return math.inf
-    columns = _estimated([n for d, n in enumerate(shape) if d != axis])
-    walkers = max(1, math.isqrt((1 << 22) // columns)) * columns
-    return chip.launch_seconds + count * WALKED_SECONDS * max(1.0, walkers / (chip.cores * 512))
-
-
-def _sort_seconds(op: Operation, chip: Chip) -> float:
-    """Of updates that are sorted by their place."""
-    return SORT_LAUNCHES * chip.launch_seconds + _estimated(xt.shape_of(op.operands[2])) * SORTED_SECONDS
 
 
 def _in_order(op: Operation, indices: Value) -> Value:

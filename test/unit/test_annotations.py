@@ -9,9 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CEILINGS = {
-    "dialects": 177, "frontends/kernel": 170, "frontends/onnx": 70, "frontends/shared": 30, "frontends/torch": 401,
-    "interpreter": 37, "passes/gpu": 114, "passes/host": 14, "passes/linalg": 56, "passes/shared": 12,
-    "passes/tile": 58, "passes/vector": 53, "passes/xt": 29, "passes/xt_to_linalg": 83, "runtime": 390,
+    "dialects": 177, "frontends/kernel": 170, "frontends/onnx": 70, "frontends/shared": 30, "frontends/torch": 400,
+    "interpreter": 37, "passes/gpu": 114, "passes/host": 14, "passes/linalg": 55, "passes/shared": 12,
+    "passes/tile": 57, "passes/vector": 53, "passes/xt": 29, "passes/xt_to_linalg": 75, "runtime": 384,
     "targets": 92, "tile": 112, "xcc": 133,
 }
 """Room -> the most that it may have. A lower count is to be written here, so that it stays one."""
