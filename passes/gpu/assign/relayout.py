@@ -13,7 +13,7 @@ from xcc._mlir import InsertionPoint, Operation, Value, ir, maker
 from xcc.diagnostics import CompilerBug
 from xcc.passes.gpu.layout.linear import Layout
 from xcc.passes.gpu.layout.tile_ops import CONVERT, LAYOUT, shape_of
-from xcc.passes.shared.values import is_elementwise, is_vector
+from xcc.passes.shared.values import is_vector
 
 LEAVES = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_mask")
 VIEWS = ("vector.broadcast", "vector.transpose", "vector.shape_cast")
@@ -40,7 +40,7 @@ class Relayout:
         return self._cache[key]
 
     def _loaded(self, value: Value) -> bool:
-        """Whether `value` is loaded, one element a thread at most, or cheap arithmetic on such."""
+        """Whether `value` is loaded, one element a thread at most, free, or cheap arithmetic on such."""
         if value not in self._few:
             op = maker(value)
             self._few[value] = op is not None and (free(op) or self._is_loaded(op))
@@ -50,9 +50,7 @@ class Relayout:
         if op.name == "vector.transfer_read":
             layout = self.assigned.get(op.results[0])
             return layout is not None and layout.registers == 1 and not list(op.attributes["operandSegmentSizes"])[-1]
-        if not (is_elementwise(op) and cheap(op)) and op.name not in ("vector.broadcast", "vector.shape_cast"):
-            return False
-        return all(self._loaded(v) for v in op.operands if is_vector(v))
+        return cheap(op) and all(self._loaded(v) for v in op.operands if is_vector(v))
 
     def _again(self, op: Operation, layout: Layout) -> Value:
         """The result of `op` computed again in `layout`."""
