@@ -16,6 +16,7 @@ import torch
 from torch import _prims_common
 from torch._decomp import decomposition_table
 from torch._dynamo import symbolic_convert
+from torch._dynamo.variables import UserFunctionVariable
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
@@ -28,7 +29,6 @@ from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree
 from torch.utils._sympy import solve
-from torch.utils._sympy.functions import Max, Min
 
 from xcc.frontends.torch.branches import merge_branches_of_nothing
 from xcc.frontends.torch.fake_ops import declare_fake_ops
@@ -38,7 +38,8 @@ from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.layout_of_nothing import lay_out_nothing
 from xcc.frontends.torch.long_traces import told_when_long
 from xcc.frontends.torch.nested_sizes import Patience, uncached
-from xcc.frontends.torch.size_answers import is_of_ones, is_size, learned, of_all, of_elements
+from xcc.frontends.torch.scans import by_loops
+from xcc.frontends.torch.size_answers import is_of_numbers, is_of_ones, is_size, learned, of_all, of_elements, settle
 from xcc.frontends.torch.size_order import undivided, within_range
 from xcc.frontends.torch.sized_functions import by_sizes, method_by_sizes
 from xcc.frontends.torch.traced_numbers import constants_in_branches, constants_of_modules, tensors_of_numbers
@@ -106,7 +107,9 @@ def _without_guards_of_torch() -> None:
     BuiltinVariable._handle_insert_op_in_graph = by_selects(BuiltinVariable._handle_insert_op_in_graph)  # type: ignore[assignment,method-assign]
     TensorVariable.method___setitem__ = set_by_selects(TensorVariable.method___setitem__)  # type: ignore[assignment,method-assign]
     cast(Any, VariableBuilder._type_dispatch_impl).__func__.cache_clear()     # filled by an earlier torch.compile
+    BuiltinVariable.call_function_handler_cache.clear()                       # of methods that are wrapped above
     Called.call_function = by_sizes(_with_bools(Called.call_function))              # type: ignore[assignment,method-assign]
+    UserFunctionVariable.call_function = by_loops(UserFunctionVariable.call_function)   # type: ignore[assignment,method-assign]
     TensorVariable.call_method = method_by_sizes(TensorVariable.call_method)        # type: ignore[assignment,method-assign]
     SymNodeVariable.create = staticmethod(tensors_of_numbers(SymNodeVariable.create))   # type: ignore[method-assign]
     SymNodeVariable.evaluate_expr = _USERS.asked(SymNodeVariable.evaluate_expr)     # type: ignore[method-assign]
@@ -243,7 +246,7 @@ class _Users:
         def evaluate(env: ShapeEnv, node: SymNode, *args: Any, **kwargs: Any) -> Any:
             if not sizes.backed_size_oblivious:
                 return function(env, node, *args, **kwargs)
-            _settle(env, node)
+            settle(env, node)
             answer = None if self._asking else of_elements(env, node)
             if answer is not None:
                 return answer
@@ -262,7 +265,7 @@ class _Users:
             if answer is not None:
                 return bool(answer)
             known = function(condition)
-            if known is None and _is_of_numbers(condition.node):
+            if known is None and is_of_numbers(condition.node):
                 return guarded(condition)
             return of_all(condition.node.shape_env, condition.node.expr) if known is None else known
 
@@ -276,22 +279,6 @@ def guarded(condition: Any) -> bool:
     """What is so in the call that is traced, with a guard, as if the model asked."""
     with _USERS.question():
         return bool(condition)
-
-
-def _is_of_numbers(node: SymNode) -> bool:
-    """Whether a number of the user's that is no size is -1, which in a shape stands for what the others leave; or of
-    such numbers the length of a slice (``k - max(k - 1, 0)``) is what it is asked for."""
-    expr, env = node.expr, node.shape_env
-    if env is None or not isinstance(expr, sympy.Eq) or any(is_size(env, s) for s in expr.free_symbols):
-        return False
-    return sympy.S.NegativeOne in expr.args or node.hint is True and expr.has(Min, Max)
-
-
-def _settle(env: ShapeEnv, node: SymNode) -> None:
-    """A size that is guarded to be 0 or 1 is that number from here on: torch puts no number below 2 in the place of one
-    that is as any other."""
-    if node.hint is True and isinstance(node.expr, sympy.Eq) and not env._suppress_guards_tls():
-        env.size_like.difference_update(node.expr.args)
 
 
 def _is_of_ones(env: ShapeEnv, node: SymNode) -> bool:

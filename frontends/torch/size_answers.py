@@ -21,7 +21,8 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from xcc.frontends.torch.nested_sizes import Patience
 from xcc.frontends.torch.size_order import decided
 
-__all__ = ["UNSIMPLIFIED", "is_of_ones", "is_size", "is_stride", "learned", "of_all", "of_elements"]
+__all__ = ["UNSIMPLIFIED", "is_of_numbers", "is_of_ones", "is_size", "is_stride", "learned", "of_all", "of_elements",
+           "settle"]
 
 UNSIMPLIFIED = (FloorDiv, Max, Min, CeilToInt, FloorToInt, RoundToInt, TruncToInt)
 """What torch leaves as it is where it has found that it is 1."""
@@ -80,22 +81,46 @@ def _is_property(env: ShapeEnv, symbol: sympy.Symbol, kind: TensorProperty) -> b
     return any(isinstance(s, TensorPropertySource) and s.prop is kind for s in env.var_to_sources.get(symbol, ()))
 
 
+def is_of_numbers(node: SymNode) -> bool:
+    """Whether a number of the user's that is no size is -1, which in a shape stands for what the others leave; or of
+    such numbers the length of a slice (``k - max(k - 1, 0)``) is what it is asked for."""
+    expr, env = node.expr, node.shape_env
+    if env is None or not isinstance(expr, sympy.Eq) or any(is_size(env, s) for s in expr.free_symbols):
+        return False
+    return sympy.S.NegativeOne in expr.args or node.hint is True and expr.has(Min, Max)
+
+
+def settle(env: ShapeEnv, node: SymNode) -> None:
+    """A size that is guarded to be 0 or 1 is that number from here on: torch puts no number below 2 in the place of one
+    that is as any other."""
+    if node.hint is True and isinstance(node.expr, sympy.Eq) and not env._suppress_guards_tls():
+        env.size_like.difference_update(node.expr.args)
+
+
 @lru_cache(1 << 12)
 def is_of_ones(guard: Any) -> bool:
     """Whether the relation compares a product of sizes with a number, holds where all are 2 or more, and not for 1.
 
         Ne(1024*s, 1024), 2 <= s, Ne(s*t - 1, 0)     but not     Ne(s, 4), s <= 8, Ne(s, t), Ne(s, 0)
+
+    Strides are products of ``Max(1, s)``, which is ``s`` for these.
     """
     if not isinstance(guard, sympy.core.relational.Relational) or not (guard.lhs.is_number or guard.rhs.is_number):
         return False
     number, term = (guard.lhs - guard.rhs).as_coeff_Add()
     factor, product = term.as_coeff_Mul()
     powers = product.as_powers_dict()
-    if not all(base.is_Symbol and p.is_Integer and p > 0 for base, p in powers.items()):
+    if not all(_is_counted(base) and p.is_Integer and p > 0 for base, p in powers.items()):
         return False
     smallest = 2 ** sum(powers.values())
     holds = [bool(guard.func(factor * n + number, 0)) for n in (1, smallest, smallest << 62)]
     return holds == [False, True, True]
+
+
+def _is_counted(term: sympy.Basic) -> bool:
+    """Whether it is a size, or ``Max(1, s)`` of one."""
+    parts = term.args if isinstance(term, Max) and term.args[0] == 1 else (1, term)
+    return len(parts) == 2 and parts[1].is_Symbol
 
 
 def _of_elements(env: ShapeEnv, expr: sympy.Basic) -> Any:

@@ -14,6 +14,7 @@ from torch._dynamo.utils import counters
 from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
+from torch.utils._sympy.functions import Max
 
 import xcc.torch
 from xcc.frontends.torch.backend import backend
@@ -331,11 +332,26 @@ def test_the_model_may_ask_whether_a_product_of_sizes_is_0() -> None:
     assert compilations(f, ((3, 1),), ((3, 5),), ((2, 4),), ((4, 1),), ((9, 9),)) == [1, 2, 2, 2, 2]
 
 
-def test_an_associative_scan_is_compiled_once_for_each_depth() -> None:
-    def f(x: torch.Tensor) -> torch.Tensor:
-        return associative_scan(torch.add, x, dim=0, combine_mode="generic")    # type: ignore[no-any-return]
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_associative_scan_is_compiled_once(reverse: bool) -> None:
+    def f(x: torch.Tensor) -> Any:
+        def combine(left: Any, right: Any) -> Any:
+            return left[0] * right[0], right[0] * left[1] + right[1]
 
-    assert compilations(f, ((5, 3),), ((4, 3),), ((5, 7),)) == [1, 2, 2]
+        return associative_scan(combine, (x.sigmoid(), x), 1, reverse, "generic")
+
+    assert compilations(f, ((2, 5, 3),), ((2, 4, 3),), ((1, 9, 7),), ((3, 1, 2),)) == [1] * 4
+
+
+def test_gradients_of_an_associative_scan() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return associative_scan(torch.mul, x + 1, dim=0, combine_mode="generic").square()    # type: ignore[no-any-return]
+
+    compiled = xcc.torch.compile(f, strict=True, versions=0)
+    for n in (5, 2, 1, 8):
+        x = torch.randn(n, 3, requires_grad=True)
+        torch.testing.assert_close(*(torch.autograd.grad(g(x).sum(), x)[0] for g in (compiled, f)), rtol=1e-4, atol=0)
+    assert counters["stats"]["unique_graphs"] == 1
 
 
 def test_a_shape_with_a_rest_crosses_a_break_of_the_graph() -> None:
@@ -505,7 +521,8 @@ def test_what_the_model_asks_is_compiled_once_for_each_answer() -> None:
 
 def test_questions_about_ones() -> None:
     asked = (sympy.Ne(1024 * S, 1024), sympy.Ge(S, 2), sympy.Gt(S, 1), sympy.Ne(S * T, 1), sympy.Ne(32 * S * T - 32, 0),
-             sympy.Le(4, S * T), sympy.Lt(1, S))
+             sympy.Le(4, S * T), sympy.Lt(1, S), sympy.Ne(8 * T * Max(1, S), 8))
     others = (sympy.Ne(S, 4), sympy.Ne(S, 0), sympy.Ge(S, 1), sympy.Ge(S, 3), sympy.Le(S, 8), sympy.Ne(S, T),
-              sympy.Eq(S, 2), sympy.Eq(S, 1), sympy.Ge(S + T, 2), sympy.Ne(S // 2, 1), sympy.true)
+              sympy.Eq(S, 2), sympy.Eq(S, 1), sympy.Ge(S + T, 2), sympy.Ne(S // 2, 1), sympy.true,
+              sympy.Ne(Max(2, S), 2))
     assert [g for g in asked if not is_of_ones(g)] == [] and [g for g in others if is_of_ones(g)] == []
