@@ -111,7 +111,7 @@ class FusionRules:
 
     def _reductions(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
         if p.kind == "contract" and c.kind == "reduce":
-            return self._reduced_product(p, c, edges)
+            return self._summed_batches(p, c, edges) or self._reduced_product(p, c, edges)
         if p.kind != "reduce" or c.kind != "reduce":
             return f"a kernel has one root, and these are a {p.kind} and a {c.kind}"
         if (p.domain, p.axes) != (c.domain, c.axes):
@@ -121,6 +121,17 @@ class FusionRules:
         if fault := self._row_fault(p):
             return fault
         return joined(p, c, c.aligned | p.aligned, p)
+
+    def _summed_batches(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | None:
+        """A product with packed constants and the sum of all its batches: a tile of it adds up those of the batches."""
+        product, sums = p.root(), [n for n in c.nodes if n.kind == "reduction"]
+        if product.name != "packed_matmul" or p.domain != c.domain or len(sums) != 1 or c.rows is None \
+                or c.axes != tuple(range(xt.attrs_of(product.op).batch)) or any(n.kind == "reduction" for n in p.nodes):
+            return None
+        if any(n.index not in p.aligned or not (is_pointwise(u) or u in sums) for n, u in edges):
+            return None
+        nodes = sorted((*p.nodes, *c.nodes), key=lambda n: n.index)
+        return FusionGroup(nodes, "contract", c.rows, {n: "full" for n, a in c.aligned.items() if a == "row"})
 
     def _reduced_product(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
         """A product and the reductions of its rows, where a row is one tile's and the sums are short.

@@ -193,3 +193,15 @@ func.func @steps(%h: tensor<2x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x8xf32> {
   }) {axes = [], length = [9], operandSegmentSizes = array<i32: 1, 0>, out_axes = [], out_reverse = [], reverse = []} : (tensor<2x8xf32>) -> tensor<2x8xf32>
   return %y : tensor<2x8xf32>
 }
+
+// Batches that are added up are blocks of a sum: a panel has all of them for its columns. Narrower numbers are moved.
+// CHECK-LABEL: func.func @blocks(
+// CHECK: %[[W:.*]] = "xt.convert"({{.*}} : (tensor<2x3x2x4x4xui4>) -> tensor<2x3x2x4x4xui8>
+// CHECK: "xt.packed_matmul"(%{{.*}}, %[[W]]) {batch = 1 : i64, columns = [7], dtype = i32, panels_first = true} : (tensor<3x5x8xi8>, tensor<2x3x2x4x4xui8>) -> tensor<3x5x7xi32>
+func.func @blocks(%x: tensor<3x5x8xi8>) -> tensor<5x7xi32> {
+  %q = "xt.weight"() {name = "q"} : () -> tensor<3x7x8xui4>
+  %w = "xt.convert"(%q) {dtype = ui8, saturate = false} : (tensor<3x7x8xui4>) -> tensor<3x7x8xui8>
+  %p = "xt.dot_general"(%x, %w) {dtype = i32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [2]} : (tensor<3x5x8xi8>, tensor<3x7x8xui8>) -> tensor<3x5x7xi32>
+  %y = "xt.reduce"(%p) {kind = "sum", axes = [0], keepdims = false} : (tensor<3x5x7xi32>) -> tensor<5x7xi32>
+  return %y : tensor<5x7xi32>
+}
