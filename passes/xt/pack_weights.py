@@ -23,6 +23,7 @@ from xcc.passes.xt.graph.rewrite import PRODUCTS, at, loop_behind, name_of, prod
 from xcc.passes.xt.products.block_panels import block_panels
 from xcc.passes.xt.products.groups import filled, in_groups, of_groups
 from xcc.passes.xt.products.panels import FILLED, pack_columns, panel_width, static_shape
+from xcc.passes.xt.products.picked_panels import picked_panels
 from xcc.passes.xt.products.product_sides import (
     MANY_ROWS,
     as_dots,
@@ -57,7 +58,7 @@ class PackWeights(Pass):
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded; so are groups that leave tile registers fewer steps. So is
-    what outputs of a filter lack to a whole panel, which is not stored. Weights of blocks of a sum: block_panels.py.
+    what outputs of a filter lack to a whole panel, which is not stored. See also block_panels and picked_panels.
 
     An image times a scale of its channels (squeeze and excite) is not scaled before a product: the panels are, being
     fewer: ``packed_matmul(x * s, w')`` becomes ``packed_matmul(x, w' * s)``, with a batch where s has one.
@@ -71,9 +72,9 @@ class PackWeights(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
-        dot = dot_products_of(ctx.chip, self.dot)
-        packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot, ctx.chip)
-        rewrite(module, dict.fromkeys(PRODUCTS, packer.packed_form))
+        store = WeightStore() if ctx.weights is None else ctx.weights
+        packer = _Packer(store, width, dot_products_of(ctx.chip, self.dot), ctx.chip)
+        rewrite(module, dict.fromkeys(PRODUCTS, lambda op: picked_panels(op, width) or packer.packed_form(op)))
 
 
 class _Packer:
@@ -127,8 +128,7 @@ class _Packer:
                         lambda w: pack_columns(w.T if transposed else w, width, group, groups))
         scaled = scaled_channels(op, columns) if group == 1 else None
         if scaled is not None:
-            x, scale = scaled
-            n = xt.shape_of(scale)[0]
+            (x, scale), n = scaled, xt.shape_of(scaled[1])[0]
             w = xt.mul(xt.reshape(w, shape=(1, panels, depth, width)), xt.reshape(scale, shape=(n, 1, depth, 1)))
             if n == 1:
                 w = xt.reshape(w, shape=(panels, depth, width))

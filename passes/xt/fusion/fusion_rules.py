@@ -16,6 +16,7 @@ from xcc.passes.xt.fusion.fusion_group import (
     same_row,
 )
 from xcc.passes.xt.fusion.kernel_cost import FLOPS, FusionLimits, is_widening
+from xcc.passes.xt.fusion.kernel_summary import picks_matrices
 from xcc.passes.xt.fusion.lanes import last_dim
 from xcc.passes.xt.graph.op_graph import Node, dims_without_ones
 from xcc.symbolic import Dim
@@ -195,7 +196,7 @@ class FusionRules:
         """Why the ops of `c` that read `p`, directly or through others, should not compute it themselves."""
         if any(u.kind == "contraction" for u in readers):
             once = "once" in self.limits.prologue and _read_once(p, readers)
-            heavy = [n for n in p.nodes if not (once and _in_order(n)) and not _picks_matrices(n, readers)
+            heavy = [n for n in p.nodes if not (once and _in_order(n)) and not picks_matrices(n, readers)
                      and not self._in_prologue(n, readers)]
             return ByCost(f"{heavy[0].name} would be computed again for each tile of the contraction") if heavy else ""
         if any(u.kind == "window" or _interpolates(u) for u in readers):
@@ -250,18 +251,6 @@ def _joins_keys(n: Node, p: FusionGroup, c: FusionGroup) -> bool:
 def _sizes(n: Node) -> list[Dim]:
     """Of the parts of a concatenation, along its axis."""
     return [xt.shape_of(v)[xt.attrs_of(n.op).axis] for v in n.operands]
-
-
-def _picks_matrices(n: Node, readers: list[Node]) -> bool:
-    """Whether `n` picks whole matrices by index, one for each of a product's batch, as of a token's expert: they are
-    read where they lie."""
-    if n.name != "gather" or any(u not in readers for u in n.users):
-        return False
-    axis, rank = xt.attrs_of(n.op).axis, len(xt.shape_of(n.operands[1]))
-    picked = set(range(axis, axis + rank))
-    return all(u.name == "dot_general" and all(
-        picked <= set(xt.attrs_of(u.op).rhs_batch if side else xt.attrs_of(u.op).lhs_batch)
-        for side, v in enumerate(u.operands) if v in n.results) for u in n.users)
 
 
 def _free(product: Node, side: int) -> Dim:
