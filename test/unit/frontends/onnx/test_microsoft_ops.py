@@ -117,3 +117,14 @@ def test_experts_that_are_not_supported():
     for attributes, message in (({"use_sparse_mixer": 1}, "use_sparse_mixer"), ({"activation_type": "x"}, "'x'")):
         with pytest.raises(UserError, match=message):
             evaluated(model("MoE", inputs, 1, **attributes), {})
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("lengths, skip", [((1, 1), 0), ((2, 2), 5), ((1, 3), 1), ((3, 3), 2)])
+def test_ngrams(mode, lengths, skip):
+    options = {"mode": mode, "min_gram_length": lengths[0], "max_gram_length": lengths[1], "max_skip_count": skip,
+               "ngram_counts": [0, 3, 9], "ngram_indexes": [1, 5, 0, 2, 6, 4, 7], "domain": "",
+               "pool_int64s": [0, 1, 2, 0, 1, 1, 1, 2, 0, 0, 1, 2], "weights": [0.5, 2, 3, 4, 5, 6, 7]}
+    for x in (RNG.integers(0, 3, (4, 12)), RNG.integers(0, 3, (2, 2)), RNG.integers(0, 3, 9).astype(np.int32)):
+        free = {0: ("b", "n")[-x.ndim:]}
+        check("TfIdfVectorizer", [x], free=free, **options)
