@@ -67,33 +67,30 @@ def grouped(tile: Tile) -> GroupTile:
     return GroupTile(tile.shape, tile.elem, tile.lanes, lambda at: tile.chunk((*at, 0)), row, None)
 
 
-def computed_groups(o: Operation, sources: Sequence[Any], lanes: int) -> GroupTile | None:
+def computed_groups(o: Operation, sources: Sequence[Tile | Value], lanes: int) -> GroupTile | None:
     """What an elementwise op makes of groups and numbers that are alike everywhere; None where an operand is another
     tile, or none is of groups."""
+    groups = [s for s in sources if isinstance(s, GroupTile)]
     makers = [None if isinstance(s, GroupTile) else uniform(v) for s, v in zip(sources, o.operands, strict=True)]
-    groups = [s for s, n in zip(sources, makers, strict=True) if n is None]
-    if not groups or not all(isinstance(s, GroupTile) for s in groups):
+    if not groups or makers.count(None) != len(groups):
         return None
-    first, elem = groups[0], ir.VectorType(o.results[0].type).element_type
-    attributes = {n: o.attributes[n] for n in o.attributes}
+    elem, attributes = ir.VectorType(o.results[0].type).element_type, {n: o.attributes[n] for n in o.attributes}
 
-    def made(part: Callable[[GroupTile], Any]) -> Any:
-        parts = [part(s) for s in groups]
+    def made(parts: list[Value]) -> Value:
         width, rest = ir.VectorType(parts[0].type).shape[0], iter(parts)
-        operands = [next(rest) if n is None else n(width) for n in makers]
-        return op(o.name, [vec(width, elem)], operands, **attributes)
+        return op(o.name, [vec(width, elem)], [next(rest) if n is None else n(width) for n in makers], **attributes)
 
-    return GroupTile(first.shape, elem, lanes, lambda at: made(lambda s: s.chunk((*at, 0))),
-                     lambda at, width: made(lambda s: s.lanes_of(at, width)), first.at)
+    return GroupTile(groups[0].shape, elem, lanes, lambda at: made([s.chunk((*at, 0)) for s in groups]),
+                     lambda at, width: made([s.lanes_of(at, width) for s in groups]), groups[0].at)
 
 
-def uniform(value: Value) -> Callable[[int], Any] | None:
+def uniform(value: Value) -> Callable[[int], Value] | None:
     """What makes a vector of any width of the one number that all elements of `value` are, where that is known."""
     made = value.owner
-    if isinstance(made, ir.Block):
+    if isinstance(made, ir.Block) or not isinstance(value.type, ir.VectorType):
         return None
-    elem = ir.VectorType(value.type).element_type if isinstance(value.type, ir.VectorType) else None
-    if made.name == "arith.constant" and elem is not None and ir.DenseElementsAttr(made.attributes["value"]).is_splat:
+    elem = ir.VectorType(value.type).element_type
+    if made.name == "arith.constant" and ir.DenseElementsAttr(made.attributes["value"]).is_splat:
         scalar = ir.DenseElementsAttr(made.attributes["value"]).get_splat_value()
         return lambda width: op("arith.constant", [vec(width, elem)], [],
                                 value=ir.DenseElementsAttr.get_splat(vec(width, elem), scalar))
