@@ -36,7 +36,7 @@ def gemm(cx: Context) -> Value:
     return xt.add(out, c if beta == 1.0 else xt.mul(c, scalar(beta, c)))
 
 
-@onnx_op("FusedMatMul", domain="com.microsoft")
+@onnx_op("FusedMatMul", "TransposeMatMul", domain="com.microsoft")
 def fused_matmul(cx: Context) -> Value:
     """alpha * A' * B'."""
     out, alpha = matmul(_turned(cx, 0, "A"), _turned(cx, 1, "B")), cx.attr("alpha", 1.0)

@@ -16,6 +16,7 @@ TOKENS, HIDDEN, INNER, EXPERTS = 21, 32, 64, 4
 def test_standard_ops_under_older_names():
     check("Trilu", [drawn(2, 4, 5), np.array(1, np.int64)], upper=0)
     check("Trilu", [drawn(3, 3)])
+    check("TransposeMatMul", [drawn(2, 4, 3), drawn(2, 4, 5)], transA=1, alpha=0.5)
     for mode in ("bilinear", "nearest", "bicubic"):
         check("GridSample", [drawn(1, 2, 4, 5), drawn(1, 3, 3, 2)], mode=mode, padding_mode="reflection")
     check("Pad", [drawn(2, 3), np.array([1, 0, 0, 2]), np.array(0.5, np.float32)], constant=(1,))
