@@ -19,12 +19,12 @@ ROOMS: dict[str, str] = {
             "retile share-operands stream-tiles",
     "vector": "amx-tiles block-loops common-bounds expand-floats expand-math join-sizes kernel-abi lower-forall "
               "masked-bits narrow-gathers prefetch-stores row-division unroll-vectors",
-    "xt": "add-columns aligned-rows box-pairs channels-last convert-precision cut-reductions early-gathers "
-          "exchange-pairs explicit-padding filter-gradients fold-scales form-kernels fourier-rows halved-ranks "
-          "integer-contractions join-groups last-dim-sorts merge-products merge-sorts move-views move-weights "
-          "multiplied-types one-hot one-pass-moments operands-along-k pack-bits pack-weights place-parts push-results "
-          "rank-sorts requantised-floats scatter-places select-places separate-windows shard skip-taps split-beside "
-          "split-concatenations split-contractions split-groups split-reductions split-scans "
+    "xt": "add-columns aligned-rows block-products box-pairs channels-last convert-precision cut-reductions "
+          "early-gathers exchange-pairs explicit-padding filter-gradients fold-scales form-kernels fourier-rows "
+          "halved-ranks integer-contractions join-groups last-dim-sorts merge-products merge-sorts move-views "
+          "move-weights multiplied-types one-hot one-pass-moments operands-along-k pack-bits pack-weights place-parts "
+          "push-results rank-sorts requantised-floats scatter-places select-places separate-windows shard skip-taps "
+          "split-beside split-concatenations split-contractions split-groups split-reductions split-scans "
           "transposed-convolution unique-runs update-in-place wide-elements wide-pixels widen-products winograd "
           "xt-decompose xt-fold xt-recognise xt-simplify",
     "xt_to_linalg": "xt-to-linalg",

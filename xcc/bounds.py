@@ -110,6 +110,8 @@ def _atom(bounds: Bounds, atom: tuple[object, ...], least: int) -> tuple[float, 
         return min(al, bl), min(ah, bh)
     if name == "root":
         return _rooted(al), _rooted(ah)
+    if name == "divisor":
+        return 1.0, max(1.0, min(ah, bh))
     if name == "scaled":
         ends = sorted(_times(end, float_of(int(bl))) for end in (al, ah))
         return tuple(end if abs(end) == inf else floor(end) for end in ends)  # type: ignore[return-value]

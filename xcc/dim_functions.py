@@ -10,8 +10,8 @@ from math import floor, gcd, isqrt
 
 from xcc.dim_expr import Dim, Expr, collapse, floordiv, function, mod, quotient
 
-__all__ = ["FUNCTIONS", "NUMBERS", "ceildiv", "dim_max", "dim_min", "float_of", "is_equal", "root", "scaled",
-           "truncdiv"]
+__all__ = ["FUNCTIONS", "NUMBERS", "ceildiv", "dim_max", "dim_min", "divisor", "float_of", "is_equal", "root",
+           "scaled", "truncdiv"]
 
 
 def truncdiv(a: Dim, b: Dim) -> Dim:
@@ -67,6 +67,15 @@ def _rooted(a: int, _degree: int) -> int:
     return isqrt(max(a, 0))
 
 
+def divisor(a: Dim, most: Dim) -> Dim:
+    """The largest divisor of `a` up to `most`; 1 where either is less than 1."""
+    return _divisor(a, most) if isinstance(a, int) and isinstance(most, int) else function("divisor", a, most)
+
+
+def _divisor(a: int, most: int) -> int:
+    return next((d for d in range(min(a, most), 1, -1) if a % d == 0), 1)
+
+
 def scaled(a: Dim, bits: Dim) -> Dim:
     """`a` times a float, rounded down, as f64 has it: ``floor(0.7 * 730)`` is 510. `bits` are those of the float."""
     return _scaled(a, bits) if isinstance(a, int) and isinstance(bits, int) else function("scaled", a, bits)
@@ -84,9 +93,9 @@ def float_of(bits: int) -> float:
 
 FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
     "floordiv": floordiv, "truncdiv": truncdiv, "mod": mod, "max": dim_max, "min": dim_min, "ceildiv": ceildiv,
-    "root": root, "scaled": scaled}
+    "root": root, "scaled": scaled, "divisor": divisor}
 """The functions in an expression, by the names in its text."""
 NUMBERS: dict[str, Callable[[int, int], int]] = {
     "floordiv": operator.floordiv, "truncdiv": _truncated, "mod": operator.mod, "max": max, "min": min,
-    "root": _rooted, "scaled": _scaled}
+    "root": _rooted, "scaled": _scaled, "divisor": _divisor}
 """The same of numbers."""

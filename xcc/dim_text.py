@@ -23,7 +23,7 @@ __all__ = ["quoted", "read", "write"]
 
 _PLAIN = r"[A-Za-z_][\w.:]*"
 _TOKEN = re.compile(rf"\s*(?:(\d+)|({_PLAIN})|'((?:[^']|'')+)'|([-+*(),]))")
-_FUNCTIONS = ("ceildiv", "floordiv", "max", "min", "mod", "root", "scaled", "truncdiv")
+_FUNCTIONS = ("ceildiv", "divisor", "floordiv", "max", "min", "mod", "root", "scaled", "truncdiv")
 
 
 def read(text: str, symbol: Callable[[str], Any], functions: Mapping[str, Callable[[Any, Any], Any]]) -> int | Expr:

@@ -12,12 +12,24 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from xcc.dim_expr import Atom, Dim, Expr, bare_symbol, floordiv, mod, sym
-from xcc.dim_functions import FUNCTIONS, NUMBERS, ceildiv, dim_max, dim_min, float_of, is_equal, root, scaled, truncdiv
+from xcc.dim_functions import (
+    FUNCTIONS,
+    NUMBERS,
+    ceildiv,
+    dim_max,
+    dim_min,
+    divisor,
+    float_of,
+    is_equal,
+    root,
+    scaled,
+    truncdiv,
+)
 from xcc.dim_text import read
 
-__all__ = ["Atom", "Dim", "Expr", "LONGEST", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "evaluate",
-           "float_of", "floordiv", "is_equal", "is_static", "mod", "parse", "product", "replace", "root", "scaled",
-           "simplify", "substitute", "symbols_of", "sym", "truncdiv"]
+__all__ = ["Atom", "Dim", "Expr", "LONGEST", "NUMBERS", "bare_symbol", "ceildiv", "dim_max", "dim_min", "divisor",
+           "evaluate", "float_of", "floordiv", "is_equal", "is_static", "mod", "parse", "product", "replace", "root",
+           "scaled", "simplify", "substitute", "symbols_of", "sym", "truncdiv"]
 
 LONGEST = 1500
 """Characters of the text of a dim, from which on a sum or product of dims is rather computed when a model runs."""

@@ -79,8 +79,9 @@ def integer(default: Any = REQUIRED) -> AttributeField:
     return AttributeField("int", default, _i64, lambda a: a.value)
 
 
-def boolean(default: bool = REQUIRED) -> AttributeField:
-    return AttributeField("bool", default, lambda v: ir.BoolAttr.get(bool(v)), lambda a: bool(a.value))
+def boolean(default: bool = REQUIRED, optional: bool = False) -> AttributeField:
+    return AttributeField("bool", default, lambda v: ir.BoolAttr.get(bool(v)), lambda a: bool(a.value),
+                          optional=optional)
 
 
 def number(default: float = REQUIRED) -> AttributeField:

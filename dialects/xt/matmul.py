@@ -8,7 +8,7 @@ import numpy as np
 from xcc._mlir import Value
 from xcc.dialects.xt import products
 from xcc.dialects.xt.broadcasting import merge_dim
-from xcc.dialects.xt.fields import dims, dtype, integer, integers, operand, text
+from xcc.dialects.xt.fields import boolean, dims, dtype, integer, integers, operand, text
 from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
 from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
@@ -16,6 +16,8 @@ from xcc.symbolic import Dim
 
 PRECISIONS = ("", "tf32")
 """Types to which a product may round f32 operands; "": none."""
+BY_BLOCK = "i8"
+"""Of a product whose right operand is dequantised by blocks: the left one may be rounded to bytes by block."""
 
 
 def accumulator(name: str) -> np.dtype[Any]:
@@ -28,7 +30,8 @@ class DotGeneral(XtOp, name="dot_general"):
 
     `lhs_batch[i]` pairs with `rhs_batch[i]`, `lhs_contract[i]` with `rhs_contract[i]`. `dtype` is the result type
     (default a's); sums are formed in it, and in f32 for narrow floats.
-    `precision` "tf32" lets f32 operands be rounded to 10 bits of mantissa, as a chip's matrix instructions read them.
+    `precision` "tf32" lets f32 operands be rounded to 10 bits of mantissa, as a chip's matrix instructions read them;
+    "i8" lets a be rounded to i8 where b is dequantised, with a scale for each of b's blocks of each row.
     """
 
     a = operand()
@@ -38,7 +41,7 @@ class DotGeneral(XtOp, name="dot_general"):
     lhs_contract = integers()
     rhs_contract = integers()
     dtype = dtype(None)
-    precision = text("", PRECISIONS, optional=True)
+    precision = text("", (*PRECISIONS, BY_BLOCK), optional=True)
     access = "contraction"
 
     def normalize(a: Attrs, lhs: TensorType, rhs: TensorType) -> None:
@@ -76,14 +79,15 @@ class PackedMatmul(XtOp, name="packed_matmul"):
 
     b is [ceil(N / P), K, P]: column n is n mod P of panel n // P; what lies past the last column is not used. Or b is
     [ceil(N / P), K / G, P, G], with every G rows of a column next to each other, or [ceil(N / P), Q, K / G, P, G] for
-    an a that is summed over its last two dims, [.., Q, K]. The first `batch` dims of a and b are the same. Sums are
-    formed as in dot_general.
+    an a that is summed over its last two dims, [.., Q, K]. The first `batch` dims of a and b are the same; with
+    `panels_first` they come behind the panels in b, [ceil(N / P), .., K / G, P, G]. Sums are formed as in dot_general.
     """
 
     a = operand()
     b = operand()
     columns = dims()
     batch = integer(0)
+    panels_first = boolean(False, optional=True)
     dtype = dtype(None)
     access = "contraction"
 
@@ -97,9 +101,10 @@ class PackedMatmul(XtOp, name="packed_matmul"):
         if a.batch < 0 or lhs.rank < summed + a.batch or rhs.rank - a.batch not in (3, 4, 5) or len(a.columns) != 1:
             raise InferError(f"a needs dims to sum over, b rank 3 to 5 behind {a.batch} of both, and columns one dim, "
                              f"not ranks {lhs.rank} and {rhs.rank} and {len(a.columns)}")
-        both = tuple(range(a.batch))
-        _paired(lhs, rhs, both, both, "batch")
-        panels, *depth, width, group = rhs.shape[a.batch:] if rhs.rank - a.batch > 3 else (*rhs.shape[a.batch:], 1)
+        both, first = tuple(range(a.batch)), int(a.panels_first)
+        _paired(lhs, rhs, both, tuple(d + first for d in both), "batch")
+        shape = (rhs.shape[0], *rhs.shape[a.batch + 1:]) if first else rhs.shape[a.batch:]
+        panels, *depth, width, group = shape if len(shape) > 3 else (*shape, 1)
         depth[-1] = depth[-1] * group
         if any(merge_dim(m, n) is None for m, n in zip(lhs.shape[-summed:], depth, strict=True)):
             raise InferError(f"contracted dims differ: {lhs.shape[-summed:]} and {depth}")
@@ -109,6 +114,7 @@ class PackedMatmul(XtOp, name="packed_matmul"):
         return TensorType((*lhs.shape[:-summed], *a.columns), a.dtype)
 
     def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
+        rhs = np.moveaxis(rhs, 0, a.batch) if a.panels_first else rhs
         wide, batch = accumulator(a.dtype), rhs.shape[:a.batch]
         outer = lhs.shape[:-1 - (rhs.ndim - a.batch == 5)]
         if rhs.ndim - a.batch > 3:

@@ -88,6 +88,7 @@ def eye_like(cx: Context) -> Value:
 
 
 @onnx_op("Trilu")
+@onnx_op("Trilu", domain="com.microsoft")
 def triangle(cx: Context) -> Value:
     """output = Trilu(input, k?, upper): the other triangle is 0."""
     x, shape = cx[0], cx.shape(0)

@@ -23,6 +23,7 @@ def pad_attributes(cx: Context) -> Value:
 
 
 @onnx_op("Pad", since=11)
+@onnx_op("Pad", domain="com.microsoft")
 def pad_operands(cx: Context) -> Value:
     """output = Pad(data, pads, constant_value?, axes?; mode)."""
     axes = cx.static_ints(3) if cx.has(3) else tuple(range(cx.rank(0)))

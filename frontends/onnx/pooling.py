@@ -12,8 +12,8 @@ from xcc.frontends.shared.pooling import average, pool
 from xcc.frontends.shared.windows import Window
 
 
-def _window(cx: Context) -> tuple[Window, Shape]:
-    spatial = cx.shape(0)[2:]
+def _window(cx: Context, spatial: Shape | None = None) -> tuple[Window, Shape]:
+    spatial = cx.shape(0)[2:] if spatial is None else spatial
     window = window_of(cx, spatial, tuple(cx.attr("kernel_shape")))
     return window, pool_padding(cx, spatial, window)
 
@@ -26,6 +26,15 @@ def max_pool(cx: Context) -> Value:
         return xt.max_pool_with_indices(cx[0], window=w.kernel, strides=w.strides, low=w.low, high=high,
                                         dilations=w.dilations, storage_order=cx.attr("storage_order", 0))
     return pool(cx[0], "max", w, high)
+
+
+@onnx_op("NhwcMaxPool", domain="com.microsoft")
+def max_pool_of_channels_last(cx: Context) -> Value:
+    """As MaxPool, of X [n, h, w, c]."""
+    last = cx.rank(0) - 1
+    w, high = _window(cx, cx.shape(0)[1:-1])
+    out = pool(xt.transpose(cx[0], perm=(0, last, *range(1, last))), "max", w, high)
+    return xt.transpose(out, perm=(0, *range(2, last + 1), 1))
 
 
 @onnx_op("AveragePool")

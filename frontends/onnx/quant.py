@@ -7,6 +7,7 @@ import numpy as np
 from xcc import symbolic
 from xcc._mlir import Value
 from xcc.dialects import xt
+from xcc.dialects.xt.matmul import BY_BLOCK
 from xcc.dialects.xt.types import width
 from xcc.frontends.onnx.context import Context
 from xcc.frontends.onnx.conv import convolve
@@ -16,6 +17,9 @@ from xcc.frontends.shared.convolution import add_bias
 from xcc.frontends.shared.helpers import along, convert, element, rank_of, scalar, slice_axis, unsqueeze
 from xcc.frontends.shared.products import matmul
 from xcc.symbolic import Dim
+
+LEVEL_OF_BYTES = 4
+"""The accuracy_level of MatMulNBits that bytes suffice for."""
 
 
 def _axis(cx: Context, scale: Value) -> int:
@@ -129,7 +133,7 @@ def qlinear_conv(cx: Context) -> Value:
 def matmul_n_bits(cx: Context) -> Value:
     """Y = A * dequantised(B)': B [n, blocks, block*bits/8] packs `bits`-wide numbers with a scale for each block.
 
-    accuracy_level is the least that is asked for: A stays what it is at level 4, too, where it may become bytes.
+    accuracy_level 4 lets A be rounded to bytes by block, which targets do where their products of bytes are faster.
     """
     a, packed, scales = cx[0], cx[1], cx[2]
     k, n, bits, size = (int(cx.attr(v)) for v in ("K", "N", "bits", "block_size"))
@@ -153,7 +157,8 @@ def matmul_n_bits(cx: Context) -> Value:
         zero, scales = (_by_column(cx, convert(xt.reshape(v, shape=(n, blocks)), kind), size, k)
                         for v in (zero, scales))
         weight = xt.mul(xt.sub(convert(values, kind), zero), scales)
-    out = xt.dot_general(a, convert(weight, element(a)), lhs_contract=(cx.rank(0) - 1,), rhs_contract=(1,))
+    out = xt.dot_general(a, convert(weight, element(a)), lhs_contract=(cx.rank(0) - 1,), rhs_contract=(1,),
+                         precision=BY_BLOCK if cx.attr("accuracy_level", 0) == LEVEL_OF_BYTES else "")
     return xt.add(out, cx[5]) if cx.has(5) else out
 
 

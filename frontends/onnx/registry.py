@@ -15,9 +15,10 @@ Converter = Callable[[Any], Any]
 C = TypeVar("C", bound=Converter)
 
 FAMILIES = ("activation", "attention", "cast", "constant", "control", "conv", "elementwise", "loop", "loss", "matmul",
-            "microsoft", "microsoft_attention", "microsoft_diffusion", "microsoft_quant", "ml", "ml_trees",
-            "movement", "norm", "pad", "pooling", "qlinear", "quant", "random", "recurrent", "reduce", "resize",
-            "scan", "sequence", "shape", "signal", "slicing", "sort", "training", "vision")
+            "microsoft", "microsoft_attention", "microsoft_diffusion", "microsoft_experts", "microsoft_linear",
+            "microsoft_ops", "microsoft_quant", "ml", "ml_svm", "ml_trees", "movement", "ngrams", "norm", "pad",
+            "pooling", "qlinear", "quant", "random", "recurrent", "reduce", "resize", "scan", "sequence", "shape",
+            "signal", "slicing", "sort", "training", "vision")
 
 _CONVERTERS: dict[tuple[str, str], dict[int, Converter]] = {}
 _BROADCASTING: set[Converter] = set()

@@ -125,6 +125,7 @@ def _roi(cx: Context, axes: list[int]) -> tuple[float, ...]:
 
 
 @onnx_op("GridSample", since=16)
+@onnx_op("GridSample", domain="com.microsoft")
 def grid_sample(cx: Context) -> Value:
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(cx.attr("mode", "linear"), cx.attr("mode", "linear"))
     return xt.grid_sample(cx[0], with_last(cx, 1, cx.rank(0) - 2), mode=mode, padding=cx.attr("padding_mode", "zeros"),

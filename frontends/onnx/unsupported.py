@@ -12,7 +12,7 @@ from xcc.frontends.onnx.reader import MIN_OPSET, Source
 from xcc.frontends.onnx.registry import lookup
 
 REASONS: dict[str, str] = {
-    **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
+    **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit",
                      "ai.onnx.ml.CategoryMapper"), "works on strings, which xt has no type for"),
     **dict.fromkeys((f"ai.onnx.ml.{op}" for op in ("CastMap", "DictVectorizer")),
                     "works on dictionaries, which xt has no type for"),

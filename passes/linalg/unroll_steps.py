@@ -20,6 +20,7 @@ from xcc.passes.linalg.kernel.domain import contraction_of
 from xcc.passes.linalg.kernel.kernel import Op
 from xcc.passes.linalg.kernel.kernel_reader import read
 from xcc.passes.linalg.schedule.decisions import UNROLLED, decide, scheduled
+from xcc.passes.linalg.schedule.schedule import reduce_plan
 
 LANE = 4        # bytes of an accumulator's element
 
@@ -34,18 +35,26 @@ class UnrollSteps(Pass):
     def run(self, module: Module, ctx: PassContext) -> None:
         bytes_ = ctx.chip.vector_bytes if ctx.chip is not None else 16
         for function, schedule in scheduled(module):
-            product = contraction_of(read(function))
-            if product is None or product.operation is None or schedule.cpu.dot or schedule.cpu.along:
+            kernel = read(function)
+            product = contraction_of(kernel)
+            if product is None or product.operation is None or schedule.cpu.along:
                 continue
             vectors = max(1, prod(schedule.vector) * LANE // bytes_)
-            decide(product.operation, UNROLLED, _group(product, min(self.steps, self.most // vectors)))
+            lanes = reduce_plan(kernel, schedule)[product]
+            decide(product.operation, UNROLLED, _group(product, lanes, min(self.steps, self.most // vectors)))
 
 
-def _group(product: Op, most: int) -> int:
-    """So many steps, a power of two, that groups and what is alike divide each other; 0 where nothing is alike."""
-    loops = [f"i{p}" for p, r in enumerate(product.reduction) if r and product.loops[p] != 1]
-    alike = set().union(*(alike_steps(t, access, loops[-1]) for t, access in product.inputs)) - {1} if loops else set()
-    steps = 1
+def _group(product: Op, lanes: dict[int, int], most: int) -> int:
+    """So many steps, a power of two, that groups and what is alike divide each other; 0 where nothing is alike.
+
+    lanes: how many steps of each loop are one, as of a dot product instruction.
+    """
+    loops = [p for p, n in lanes.items() if product.loops[p] != 1 and n <= 1]
+    if not loops:
+        return 0
+    size, steps = product.loops[loops[-1]], 1
+    most = min(most, size) if isinstance(size, int) else most
+    alike = set().union(*(alike_steps(t, access, f"i{loops[-1]}") for t, access in product.inputs)) - {1}
     while alike and 2 * steps <= most and all(n % (2 * steps) == 0 or 2 * steps % n == 0 for n in alike):
         steps *= 2
     return steps if steps > 1 else 0

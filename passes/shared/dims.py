@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xcc._mlir import Attribute, Value, ir
+from xcc.passes.shared.regions import repeat
 from xcc.passes.shared.values import index, op, predicate
 from xcc.symbolic import Dim, Expr, bare_symbol, float_of, parse
 
@@ -43,6 +44,8 @@ def _call(atom: tuple[str, int | Expr, int | Expr], symbols: Mapping[str, Value]
     if atom[0] in ("root", "scaled"):
         return _by_float(atom, emit_dim(atom[1], symbols, natural))
     a, b = emit_dim(atom[1], symbols, natural), emit_dim(atom[2], symbols, natural)
+    if atom[0] == "divisor":
+        return _largest_divisor(a, b)
     if natural and atom[0] == "floordiv" and bare_symbol(atom[1]) and isinstance(atom[2], int):
         return op("arith.divui", [a.type], [a, b])
     if atom[0] not in ("max", "min") and not isinstance(atom[2], int):
@@ -66,6 +69,18 @@ def _by_float(atom: tuple[str, int | Expr, int | Expr], a: Value) -> Value:
         factor = op("arith.constant", [f64], [], value=ir.FloatAttr.get(f64, float_of(atom[2])))
         exact = op("math.floor", [f64], [op("arith.mulf", [f64], [x, factor])])
     return op("arith.index_cast", [a.type], [op("arith.fptosi", [i64], [exact])])
+
+
+def _largest_divisor(a: Value, most: Value) -> Value:
+    """The largest number up to `most` that divides `a`, found by trying them; 1 where there is none."""
+    def left_over(carried: list[Value]) -> Value:
+        rest = op("arith.remsi", [a.type], [a, carried[0]])
+        wanted = [op("arith.cmpi", [ir.IntegerType.get_signless(1)], [v, index(n)], predicate=predicate(p))
+                  for v, n, p in ((rest, 0, "ne"), (carried[0], 1, "sgt"))]
+        return op("arith.andi", [wanted[0].type], wanted)
+
+    first = op("arith.maxsi", [a.type], [op("arith.minsi", [a.type], [a, most]), index(1)])
+    return repeat([first], left_over, lambda carried: [op("arith.subi", [a.type], [carried[0], index(1)])])[0]
 
 
 def _divisor(b: Any) -> Any:

@@ -30,6 +30,10 @@ class DotProduct:
     unsigned: frozenset[int] = frozenset()
     pairs: bool = False
 
+    def takes(self, left: str, right: str) -> bool:
+        """Whether it multiplies elements of these types: products commute, so its operands may be exchanged."""
+        return (left, right) in self.types or (right, left) in self.types
+
     @property
     def element(self) -> str:
         """What it multiplies, but for signs: "i8" or "bf16"."""

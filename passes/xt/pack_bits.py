@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from xcc.passes.xt.graph.rewrite import name_of, rewrite
 from xcc.passes.xt.products.panels import static_shape
 from xcc.weights import WeightStore
 
+LANES = 16
+"""Numbers that lanes walk at once: the last dim's, or those of the last dims where that has fewer."""
 LEFT_OVER = 0.25
 """Of a dim, what may be left over in its last byte before lanes are interleaved instead."""
 
@@ -50,12 +53,12 @@ def _unpacked(op: Operation, store: WeightStore) -> Value | None:
 
 
 def packed_axis(shape: Sequence[int], count: int) -> int:
-    """The dim along which `count` numbers share a byte: that with the least left over in its last byte, the last but
-    one where several are alike; the last one, whose lanes would be interleaved, where the others leave over more than
-    LEFT_OVER."""
-    def cost(d: int) -> tuple[bool, bool, float, int]:
+    """The dim along which `count` numbers share a byte: that with the least left over in its last byte, the last before
+    those that lanes walk where several are alike; one of these, which would be interleaved, where the others leave over
+    more than LEFT_OVER."""
+    def cost(d: int) -> tuple[bool, int, float, int]:
         left = -shape[d] % count / shape[d]
-        return left > LEFT_OVER, d == len(shape) - 1, left, -d
+        return left > LEFT_OVER, -min(prod(shape[d + 1:]), LANES), left, -d
 
     return min(range(len(shape)), key=cost)
 

@@ -20,8 +20,10 @@ from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
 from xcc.passes.shared.packing import TILE_GROUPS, tile_groups
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import PRODUCTS, at, loop_behind, name_of, producer, rewrite
+from xcc.passes.xt.products.block_panels import block_panels
 from xcc.passes.xt.products.groups import filled, in_groups, of_groups
 from xcc.passes.xt.products.panels import FILLED, pack_columns, panel_width, static_shape
+from xcc.passes.xt.products.picked_panels import picked_panels
 from xcc.passes.xt.products.product_sides import (
     MANY_ROWS,
     as_dots,
@@ -56,7 +58,7 @@ class PackWeights(Pass):
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded; so are groups that leave tile registers fewer steps. So is
-    what outputs of a filter lack to a whole panel, which is not stored.
+    what outputs of a filter lack to a whole panel, which is not stored. See also block_panels and picked_panels.
 
     An image times a scale of its channels (squeeze and excite) is not scaled before a product: the panels are, being
     fewer: ``packed_matmul(x * s, w')`` becomes ``packed_matmul(x, w' * s)``, with a batch where s has one.
@@ -70,9 +72,9 @@ class PackWeights(Pass):
 
     def run(self, module: Module, ctx: PassContext) -> None:
         width = self.width or (2 * ctx.chip.vector_bytes // 4 if ctx.chip is not None else 32)
-        dot = dot_products_of(ctx.chip, self.dot)
-        packer = _Packer(ctx.weights if ctx.weights is not None else WeightStore(), width, dot, ctx.chip)
-        rewrite(module, dict.fromkeys(PRODUCTS, packer.packed_form))
+        store = WeightStore() if ctx.weights is None else ctx.weights
+        packer = _Packer(store, width, dot_products_of(ctx.chip, self.dot), ctx.chip)
+        rewrite(module, dict.fromkeys(PRODUCTS, lambda op: picked_panels(op, width) or packer.packed_form(op)))
 
 
 class _Packer:
@@ -85,12 +87,12 @@ class _Packer:
 
     def packed_form(self, op: Operation) -> Value | None:
         if is_decoded(op.operands[1]):
-            return self.decoded(op)
+            return block_panels(op, self.group(op), self.width) or self.decoded(op)
         if producer(op.operands[1], "weight") is None:
             return self.computed(op) if name_of(op) == "dot_general" else self.filter(op)
         if name_of(op) != "dot_general":
             return self.convolution(op)
-        return self.product(op) or (self.grouped(op) if self.group(op) != 1 else None)
+        return self.product(op) or block_panels(op, self.group(op), self.width) or self.grouped(op)
 
     def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Array], Array]) -> Value:
         """The weight operand of `op` rearranged; one entry for all who want it so."""
@@ -102,8 +104,8 @@ class _Packer:
 
     def group(self, op: Operation) -> int:
         """How many products of the op's operands one instruction sums in a lane; 1 where there is none."""
-        kinds = tuple(xt.TensorType.of(v).dtype for v in op.operands)
-        return next((d.group for d in self.dot if kinds in d.types), 1)
+        left, right = (xt.TensorType.of(v).dtype for v in op.operands)
+        return next((d.group for d in self.dot if d.takes(left, right)), 1)
 
     def groups(self, depth: int, group: int) -> int:
         """Groups of a sum of `depth` terms: more than it needs, of zeros, where tile registers take them faster."""
@@ -126,8 +128,7 @@ class _Packer:
                         lambda w: pack_columns(w.T if transposed else w, width, group, groups))
         scaled = scaled_channels(op, columns) if group == 1 else None
         if scaled is not None:
-            x, scale = scaled
-            n = xt.shape_of(scale)[0]
+            (x, scale), n = scaled, xt.shape_of(scaled[1])[0]
             w = xt.mul(xt.reshape(w, shape=(1, panels, depth, width)), xt.reshape(scale, shape=(n, 1, depth, 1)))
             if n == 1:
                 w = xt.reshape(w, shape=(panels, depth, width))
@@ -210,7 +211,7 @@ class _Packer:
         lhs, rhs = op.operands
         dims, batch, last = xt.shape_of(rhs), len(a.rhs_batch), len(xt.shape_of(lhs)) - 1
         leading = tuple(a.lhs_batch) == tuple(a.rhs_batch) == tuple(range(batch))
-        if not leading or len(a.lhs_contract) != 1 or len(dims) != batch + 2:
+        if group == 1 or not leading or len(a.lhs_contract) != 1 or len(dims) != batch + 2:
             return None
         k, summed = a.rhs_contract[0], a.lhs_contract[0]
         depths, columns = (dims[k], xt.shape_of(lhs)[summed]), dims[2 * batch + 1 - k]

@@ -45,6 +45,12 @@ _STEPS: dict[Callable[[int, int], int], Sequence[str]] = {
     NUMBERS["scaled"]: ("%x{n} = arith.sitofp %{a} : i64 to f64", "%y{n} = arith.bitcast %{b} : i64 to f64",
                         "%z{n} = arith.mulf %x{n}, %y{n} : f64", "%w{n} = math.floor %z{n} : f64",
                         "%{n} = arith.fptosi %w{n} : f64 to i64"),
+    NUMBERS["divisor"]: ("%w{n} = arith.minsi %{a}, %{b} : i64", "%s{n} = arith.maxsi %w{n}, %one : i64",
+                         "%{n} = scf.while (%d{n} = %s{n}) : (i64) -> i64 {{",
+                         "  %m{n} = arith.remsi %{a}, %d{n} : i64", "  %i{n} = arith.cmpi ne, %m{n}, %zero : i64",
+                         "  %j{n} = arith.cmpi sgt, %d{n}, %one : i64", "  %k{n} = arith.andi %i{n}, %j{n} : i1",
+                         "  scf.condition(%k{n}) %d{n} : i64", "}} do {{", "^bb0(%d{n}: i64):",
+                         "  %e{n} = arith.subi %d{n}, %one : i64", "  scf.yield %e{n} : i64", "}}"),
     max: ("%{n} = arith.maxsi %{a}, %{b} : i64",),
     min: ("%{n} = arith.minsi %{a}, %{b} : i64",),
 }

@@ -19,6 +19,7 @@ from xcc.passes.linalg.kernel.domain import (
     domain,
     element_bytes,
     estimate,
+    is_outer_sum,
     volume,
     work,
 )
@@ -101,9 +102,12 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     position = place.position.get(op)
     factors = product_operands(op)
     dims = place.dims
-    if position is None or factors is None or not dims or any(bare_loop(e) is None for e in position):
+    if position is None or factors is None or not dims:
         return None
-    to_dim = {loop_index(o): bare_loop(e) for o, e in zip(op.outs[0], position, strict=True)}
+    inside = [(loop_index(o), e) for o, e in zip(op.outs[0], position, strict=True) if not is_outer_sum(e)]
+    if any(bare_loop(e) is None for _, e in inside):
+        return None
+    to_dim = {p: bare_loop(e) for p, e in inside}
     used = [loops_of(op, v) for v in factors]
     last = len(dims) - 1
     n_loop = next((p for p, d in to_dim.items() if d == last), None)
@@ -128,7 +132,8 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
         return along
     panel = _panel(op, n_loop)
     columns = panel if panel < 1 << 30 else columns
-    rows = max(1, (w.registers - 4) // max(1, -(-columns // w.lanes)))
+    added_up = len(inside) < len(position)      # by a sum around the product, which has a tile of registers, too
+    rows = max(1, (w.registers - 4) // ((1 + added_up) * max(1, -(-columns // w.lanes))))
     if n_loop in left:
         rows = min(rows, 4)
     if not m_dims:
@@ -138,12 +143,13 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     outgrown = shares_of_cache(_bytes_of_right(op, right), chip)
     steps, elements = _steps_of(op), _elements(op, left)
     decoded = _decodes_panels(kernel, columns)
-    depth = depth_block(kernel, dims, outgrown >= OUTGROWN) if steps and not decoded else 0
+    depth = depth_block(kernel, dims, outgrown >= OUTGROWN) if steps and not decoded and not added_up else 0
     staged = depth > 0 and rows_together(kernel, dims[-1], depth)
     walks = {d: [p for p, e in to_dim.items() if e == d] for d in m_dims[:2]}
     for d, tile in row_tiles(op, dims, walks, rows, chip).items():
         vector[d] = tile
-    packed = 0 if decoded or n_loop in left or columns == 1 else packed_steps(kernel, dims, vector, m_dims, chip)
+    packed = 0 if decoded or added_up or n_loop in left or columns == 1 \
+        else packed_steps(kernel, dims, vector, m_dims, chip)
     if packed:
         depth, staged = packed if isinstance(packed, int) and packed < steps else 0, False
     elif staged:
@@ -153,7 +159,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     group = _group_loop(op)
     if group is not None:
         mine = tuple(int(op.loops[p]) if p == group else 1 for p, r in enumerate(op.reduction) if r)  # type: ignore[arg-type]
-    matrix = None if group is None else matrix_tile(op, dims, m_dims, n_loop, columns, group, chip)
+    matrix = None if group is None or added_up else matrix_tile(op, dims, m_dims, n_loop, columns, group, chip)
     if matrix is not None:
         vector, mine = matrix
     strips = 0 if matrix is None else STRIP
@@ -162,7 +168,7 @@ def _contraction(kernel: Kernel, place: Domain, op: Op, w: Widths, chip: Chip, p
     order = tuple([*outer, *sorted(m_dims), last] if n_loop in left else [*outer, last, *sorted(m_dims)])
     if group is not None and len(m_dims) == 1 and not outer and _bytes_of_right(op, right) <= RESIDENT:
         return _rows_of_panels(dims, vector, m_dims[0], op, reduce, parallel).with_cpu(strips=strips)
-    few, wide = (0, 0) if depth or packed or decoded or group is not None or n_loop in left else \
+    few, wide = (0, 0) if depth or packed or decoded or added_up or group is not None or n_loop in left else \
         streamed_columns(kernel, dims, vector, chip)
     if few:
         return Schedule((*vector[:-1], wide), tuple(vector), order, reduce, "peel", "rows", parallel=parallel,

@@ -62,6 +62,8 @@ def test_values(a: Dim, b: Dim, by: int, n: int, m: int) -> None:
         assert evaluate(mod(a, b), env) == x % y
     assert evaluate(dim_max(a, b), env) == max(x, y)
     assert evaluate(root(a), env) == isqrt(max(x, 0)) and evaluate(scaled(a, SEVEN_TENTHS), env) == floor(x * 0.7)
+    found = evaluate(symbolic.divisor(a, b), env)
+    assert found == max([d for d in range(1, min(x, y) + 1) if x % d == 0], default=1)
     assert evaluate(symbolic.substitute(a, {"n": M, "m": N}), {"n": m, "m": n}) == x
 
 

@@ -64,7 +64,9 @@ class Reduction:
         self.acc_axes = out_axes if self.contract else (*out_axes, *self.axes.values())
         self.step = Step(ev, op, self.axes, self.product, self.contract)
         kept = any(t in ev.kept for t, _ in op.inputs)
-        self.unrolled = count_of(op, UNROLLED) if self.loops and not kept and not self.axes and not self.joined else 0
+        single = [at for at, p in enumerate(self.loops) if self.lanes[p] <= 1]
+        self.steps_at = single[-1] if single and (self.contract or not self.axes) else -1
+        self.unrolled = count_of(op, UNROLLED) if self.steps_at >= 0 and not kept and not self.joined else 0
         self.fetches = list(ev.fetches)
         self.current = dict(self.axes)      # the axes at the step that is being built: limited ones where masked
 
@@ -215,7 +217,7 @@ class Reduction:
         first, end = self.b.as_int(low), self.b.as_int(high)
         if first is not None and end is not None and end - first == step:
             return self._run(at + 1, {**env, f"i{self.loops[at]}": _fixed(self.b, index(low))}, accs)
-        if self.unrolled and at == len(self.loops) - 1 and self.b.multiple(low) % self.unrolled == 0:
+        if self.unrolled and at == self.steps_at and self.b.multiple(low) % self.unrolled == 0:
             n = self.unrolled
             return grouped(self.ev, low, high, n, lambda end: self._carried(
                 accs, low, end, n, lambda iv, own: self._group(at, env, own, iv)),

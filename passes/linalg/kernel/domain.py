@@ -83,6 +83,12 @@ def _inside(access: Access) -> bool:
     return any(name.startswith("r") for e in access for name in symbolic.symbols_of(e))
 
 
+def is_outer_sum(e: Dim) -> bool:
+    """Whether a coordinate of an op's position is the loop of a sum around the op."""
+    text = str(e)
+    return isinstance(e, symbolic.Expr) and text[0] == "r" and text[1:].isdigit()
+
+
 def element_bytes(element: Type) -> int:
     """Bytes of one element in memory: 8 of an index, 1 of what is less than a byte."""
     width = 64 if isinstance(element, ir.IndexType) else element.width

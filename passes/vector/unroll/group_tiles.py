@@ -6,10 +6,10 @@ groups of neighbouring coordinates of b, one a lane: what its memory holds in on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from xcc._mlir import Type, Value, ir
+from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.values import extract, i64s, op, pack, shuffle, splat, splat_constant, vec
 from xcc.passes.vector.unroll.tiles import Key, Tile
 
@@ -65,6 +65,38 @@ def grouped(tile: Tile) -> GroupTile:
         return concatenated([tile.chunk((*at[:-1], first + i, 0)) for i in range(width)])
 
     return GroupTile(tile.shape, tile.elem, tile.lanes, lambda at: tile.chunk((*at, 0)), row, None)
+
+
+def computed_groups(o: Operation, sources: Sequence[Tile | Value], lanes: int) -> GroupTile | None:
+    """What an elementwise op makes of groups and numbers that are alike everywhere; None where an operand is another
+    tile, or none is of groups."""
+    groups = [s for s in sources if isinstance(s, GroupTile)]
+    makers = [None if isinstance(s, GroupTile) else uniform(v) for s, v in zip(sources, o.operands, strict=True)]
+    if not groups or makers.count(None) != len(groups):
+        return None
+    elem, attributes = ir.VectorType(o.results[0].type).element_type, {n: o.attributes[n] for n in o.attributes}
+
+    def made(parts: list[Value]) -> Value:
+        width, rest = ir.VectorType(parts[0].type).shape[0], iter(parts)
+        return op(o.name, [vec(width, elem)], [next(rest) if n is None else n(width) for n in makers], **attributes)
+
+    return GroupTile(groups[0].shape, elem, lanes, lambda at: made([s.chunk((*at, 0)) for s in groups]),
+                     lambda at, width: made([s.lanes_of(at, width) for s in groups]), groups[0].at)
+
+
+def uniform(value: Value) -> Callable[[int], Value] | None:
+    """What makes a vector of any width of the one number that all elements of `value` are, where that is known."""
+    made = value.owner
+    if isinstance(made, ir.Block) or not isinstance(value.type, ir.VectorType):
+        return None
+    elem = ir.VectorType(value.type).element_type
+    if made.name == "arith.constant" and ir.DenseElementsAttr(made.attributes["value"]).is_splat:
+        scalar = ir.DenseElementsAttr(made.attributes["value"]).get_splat_value()
+        return lambda width: op("arith.constant", [vec(width, elem)], [],
+                                value=ir.DenseElementsAttr.get_splat(vec(width, elem), scalar))
+    if made.name == "vector.broadcast" and not isinstance(made.operands[0].type, ir.VectorType):
+        return lambda width: splat(made.operands[0], width)
+    return None
 
 
 def concatenated(parts: list[Any]) -> Any:

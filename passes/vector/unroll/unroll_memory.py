@@ -52,11 +52,12 @@ def _read(u: Unroller, o: Operation) -> None:
 
 
 def _in_groups(o: Operation) -> bool:
-    """True where every use is a contract that sums groups of elements."""
+    """True where every use is a contract that sums groups of elements, or computes elements of such groups alone."""
     from xcc.passes.vector.unroll.unroll_contract import wants_groups
 
     uses = list(o.results[0].uses)
-    return bool(uses) and all(wants_groups(use.owner, use.operand_number) for use in uses)
+    return bool(uses) and all(wants_groups(use.owner, use.operand_number)
+                              or use.owner.name.startswith("arith.") and _in_groups(use.owner) for use in uses)
 
 
 def _only_scalars_wanted(o: Operation) -> bool:

@@ -14,6 +14,7 @@ from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.lanes import LOOKUP, SCALE
 from xcc.passes.shared.registering import registering
 from xcc.passes.shared.values import dense_constant, index, op, shuffle, splat_constant, vec, with_operands
+from xcc.passes.vector.unroll.group_tiles import computed_groups
 from xcc.passes.vector.unroll.tiles import Tile, keys
 from xcc.passes.walk import ops_where
 
@@ -106,6 +107,10 @@ class Unroller:
         attributes = {name: o.attributes[name] for name in o.attributes}
         out = self.new(o.results[0])
         sources = [self.tiles.get(v, v) for v in o.operands]
+        groups = computed_groups(o, sources, self.lanes)
+        if groups is not None:
+            self.set(o, groups)
+            return
         seen: dict[tuple[Value, ...], Value] = {}
         for key in out.keys():
             operands = tuple(s.chunk(key) if isinstance(s, Tile) else s for s in sources)

@@ -16,6 +16,7 @@ from xcc.passes.xt.fusion.fusion_group import (
     same_row,
 )
 from xcc.passes.xt.fusion.kernel_cost import FLOPS, FusionLimits, is_widening
+from xcc.passes.xt.fusion.kernel_summary import picks_matrices
 from xcc.passes.xt.fusion.lanes import last_dim
 from xcc.passes.xt.graph.op_graph import Node, dims_without_ones
 from xcc.symbolic import Dim
@@ -111,7 +112,7 @@ class FusionRules:
 
     def _reductions(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
         if p.kind == "contract" and c.kind == "reduce":
-            return self._reduced_product(p, c, edges)
+            return self._summed_batches(p, c, edges) or self._reduced_product(p, c, edges)
         if p.kind != "reduce" or c.kind != "reduce":
             return f"a kernel has one root, and these are a {p.kind} and a {c.kind}"
         if (p.domain, p.axes) != (c.domain, c.axes):
@@ -121,6 +122,17 @@ class FusionRules:
         if fault := self._row_fault(p):
             return fault
         return joined(p, c, c.aligned | p.aligned, p)
+
+    def _summed_batches(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | None:
+        """A product with packed constants and the sum of all its batches: a tile of it adds up those of the batches."""
+        product, sums = p.root(), [n for n in c.nodes if n.kind == "reduction"]
+        if product.name != "packed_matmul" or p.domain != c.domain or len(sums) != 1 or c.rows is None \
+                or c.axes != tuple(range(xt.attrs_of(product.op).batch)) or any(n.kind == "reduction" for n in p.nodes):
+            return None
+        if any(n.index not in p.aligned or not (is_pointwise(u) or u in sums) for n, u in edges):
+            return None
+        nodes = sorted((*p.nodes, *c.nodes), key=lambda n: n.index)
+        return FusionGroup(nodes, "contract", c.rows, {n: "full" for n, a in c.aligned.items() if a == "row"})
 
     def _reduced_product(self, p: FusionGroup, c: FusionGroup, edges: list[tuple[Node, Node]]) -> FusionGroup | str:
         """A product and the reductions of its rows, where a row is one tile's and the sums are short.
@@ -184,7 +196,7 @@ class FusionRules:
         """Why the ops of `c` that read `p`, directly or through others, should not compute it themselves."""
         if any(u.kind == "contraction" for u in readers):
             once = "once" in self.limits.prologue and _read_once(p, readers)
-            heavy = [n for n in p.nodes if not (once and _in_order(n)) and not _picks_matrices(n, readers)
+            heavy = [n for n in p.nodes if not (once and _in_order(n)) and not picks_matrices(n, readers)
                      and not self._in_prologue(n, readers)]
             return ByCost(f"{heavy[0].name} would be computed again for each tile of the contraction") if heavy else ""
         if any(u.kind == "window" or _interpolates(u) for u in readers):
@@ -239,18 +251,6 @@ def _joins_keys(n: Node, p: FusionGroup, c: FusionGroup) -> bool:
 def _sizes(n: Node) -> list[Dim]:
     """Of the parts of a concatenation, along its axis."""
     return [xt.shape_of(v)[xt.attrs_of(n.op).axis] for v in n.operands]
-
-
-def _picks_matrices(n: Node, readers: list[Node]) -> bool:
-    """Whether `n` picks whole matrices by index, one for each of a product's batch, as of a token's expert: they are
-    read where they lie."""
-    if n.name != "gather" or any(u not in readers for u in n.users):
-        return False
-    axis, rank = xt.attrs_of(n.op).axis, len(xt.shape_of(n.operands[1]))
-    picked = set(range(axis, axis + rank))
-    return all(u.name == "dot_general" and all(
-        picked <= set(xt.attrs_of(u.op).rhs_batch if side else xt.attrs_of(u.op).lhs_batch)
-        for side, v in enumerate(u.operands) if v in n.results) for u in n.users)
 
 
 def _free(product: Node, side: int) -> Dim:

@@ -13,7 +13,7 @@ from xcc.dialects import xt
 from xcc.passes.walk import ops_where
 from xcc.passes.xt.graph.load_time import made_at_load
 from xcc.passes.xt.graph.memory_uses import UPDATES
-from xcc.passes.xt.graph.op_graph import IN_PLACE, element_bytes
+from xcc.passes.xt.graph.op_graph import IN_PLACE, Node, element_bytes
 from xcc.passes.xt.graph.rewrite import name_of, producer
 from xcc.symbolic import Dim
 
@@ -167,3 +167,22 @@ def contracted(op: Operation) -> Dim:
     outputs = {"OIHW": w[0], "HWIO": w[-1], "OHWI": w[0], "GIHWO": w[-1] * a.groups, "OHWIo": w[0] * w[-1],
                "OHWIoi": w[0] * w[-2]}[a.filter]
     return symbolic.floordiv(symbolic.product(w), outputs)
+
+
+def picks_matrices(n: Node, readers: list[Node]) -> bool:
+    """Whether `n` picks whole matrices by index, one for each of a product's batch, as of a token's expert: they are
+    read where they lie."""
+    if n.name != "gather" or any(u not in readers for u in n.users):
+        return False
+    axis, rank = xt.attrs_of(n.op).axis, len(xt.shape_of(n.operands[1]))
+    picked = set(range(axis, axis + rank))
+    return all(u.kind == "contraction" and all(
+        picked <= set(_batch_of(u, side)) for side, v in enumerate(u.operands) if v in n.results) for u in n.users)
+
+
+def _batch_of(product: Node, side: int) -> Sequence[int]:
+    """The dims of an operand of a product that are its batch."""
+    a = xt.attrs_of(product.op)
+    if product.name == "packed_matmul":
+        return range(int(side and a.panels_first), a.batch + int(side and a.panels_first))
+    return () if product.name != "dot_general" else a.rhs_batch if side else a.lhs_batch

@@ -43,14 +43,26 @@ class _Box:
         self.area = arith_d.mulf(*(arith_d.subf(b, a) for a, b in zip(self.low, self.high, strict=True)))
 
     def overlaps(self, other: _Box, most: Value) -> Value:
-        """Whether the intersection is more than `most` of the union, which is not empty."""
+        """Whether the intersection is more than `most` of the union, which is not empty.
+
+        A corner that is NaN makes the areas NaN, and no comparison holds: the intersection may be any number then.
+        """
         zero = constant(self.dtype, 0)
-        sides = [arith_d.maximumf(arith_d.subf(arith_d.minimumf(b, d), arith_d.maximumf(a, c)), zero)
+        sides = [_larger(arith_d.subf(_smaller(b, d), _larger(a, c)), zero)
                  for a, b, c, d in zip(self.low, self.high, other.low, other.high, strict=True)]
         both = arith_d.mulf(*sides)
         union = arith_d.subf(arith_d.addf(self.area, other.area), both)
         share = arith_d.select(arith_d.cmpf(_F.OLE, union, zero), zero, arith_d.divf(both, union))
         return arith_d.cmpf(_F.OGT, share, most)
+
+
+def _smaller(a: Value, b: Value) -> Value:
+    """One instruction, where `arith.minimumf` takes several to keep a NaN."""
+    return arith_d.select(arith_d.cmpf(_F.OLT, a, b), a, b)
+
+
+def _larger(a: Value, b: Value) -> Value:
+    return arith_d.select(arith_d.cmpf(_F.OGT, a, b), a, b)
 
 
 @converts_to_loops("best_boxes")

@@ -80,7 +80,8 @@ def convert_packed_matmul(b: Builder, op: Op) -> View:
     """Column n of the right operand is n mod P of panel n floordiv P; k is k mod G of group k floordiv G of block q."""
     lhs, rhs = (v.plain() for v in op.operands)
     batch = op.attr("batch", 0)
-    packed: Any = rhs.dims[batch:]
+    first = op.attr("panels_first", False)
+    packed: Any = (rhs.dims[0], *rhs.dims[batch + 1:]) if first else rhs.dims[batch:]
     _, *blocks, depth, width, group = packed if len(packed) > 3 else (*packed, 0)
     loops = [*op.dims, *blocks, depth, *[group] * bool(group)]
     d = [dim_expr(i) for i in range(len(loops))]
@@ -88,6 +89,6 @@ def convert_packed_matmul(b: Builder, op: Op) -> View:
     q, k, inner = summed[:len(blocks)], summed[len(blocks)], summed[len(blocks) + 1:]
     panel, lane = panel_coordinates(n, width)
     whole = k * group + inner[0] if inner else k
-    out = contract(b, loops, len(op.dims), [(lhs, [*rows, *q, whole]),
-                                            (rhs, [*rows[:batch], panel, *q, k, lane, *inner])], op.dtype)
+    outer = [panel, *rows[:batch]] if first else [*rows[:batch], panel]
+    out = contract(b, loops, len(op.dims), [(lhs, [*rows, *q, whole]), (rhs, [*outer, *q, k, lane, *inner])], op.dtype)
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)

@@ -32,3 +32,23 @@ func.func private @pairs(%x: tensor<1x9x9x16xbf16>, %w: tensor<2x3x3x8x32x2xbf16
   %0 = "xt.convolution"(%x, %w) {strides = [1, 1], low = [0, 0], high = [0, 0], lhs_dilation = [1, 1], rhs_dilation = [1, 1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "OHWIoi", dtype = bf16} : (tensor<1x9x9x16xbf16>, tensor<2x3x3x8x32x2xbf16>) -> tensor<1x7x7x64xbf16>
   return %0 : tensor<1x7x7x64xbf16>
 }
+
+// Blocks of a sum: a tile of sums of bytes is made for each block, and a second tile adds up the blocks. Two
+// groups share each byte of the weights: the steps of a block are written out.
+// CHECK-LABEL: func.func private @blocks(
+// CHECK-SAME: vector = array<i64: 5, 32>
+// CHECK: scf.for {{.*}} -> (vector<5x32xf32>)
+// CHECK-NOT: scf.for
+// CHECK: %[[W:.*]] = vector.transfer_read %arg1[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}]{{.*}}vector<32x4xi8>
+// CHECK-COUNT-4: vector.contract {{.*}} {xcc.unsigned = array<i64: 1>} : vector<5x4xi8>, vector<32x4xi8> into vector<5x32xi32>
+// CHECK-NOT: vector.contract
+// CHECK: arith.sitofp
+func.func private @blocks(%x: tensor<16x5x16xi8>, %w: tensor<2x16x2x32x4xui8>, %s: tensor<16x1x64xf32>) -> tensor<5x64xf32> attributes {xt.kernel, xt.symbols = []} {
+  %u = "xt.unpack"(%w) {axis = 2 : i64, size = [4], dtype = ui4} : (tensor<2x16x2x32x4xui8>) -> tensor<2x16x4x32x4xui4>
+  %b = "xt.convert"(%u) {dtype = ui8, saturate = false} : (tensor<2x16x4x32x4xui4>) -> tensor<2x16x4x32x4xui8>
+  %p = "xt.packed_matmul"(%x, %b) {batch = 1 : i64, columns = [64], dtype = i32, panels_first = true} : (tensor<16x5x16xi8>, tensor<2x16x4x32x4xui8>) -> tensor<16x5x64xi32>
+  %f = "xt.convert"(%p) {dtype = f32, saturate = false} : (tensor<16x5x64xi32>) -> tensor<16x5x64xf32>
+  %m = "xt.mul"(%f, %s) : (tensor<16x5x64xf32>, tensor<16x1x64xf32>) -> tensor<16x5x64xf32>
+  %y = "xt.reduce"(%m) {axes = [0], keepdims = false, kind = "sum"} : (tensor<16x5x64xf32>) -> tensor<5x64xf32>
+  return %y : tensor<5x64xf32>
+}

@@ -216,3 +216,27 @@ func.func @apart(%x: memref<?x?xf32>, %y: memref<?xf32>, %i: index, %n: index) {
   vector.transfer_write %w, %y[%c8], %on {in_bounds = [true]} : vector<8xf32>, memref<?xf32>
   return
 }
+
+// Groups of 4-bit numbers are decoded as whole registers, where they lie, and multiplied as they are.
+// CHECK-LABEL: func.func @decoded_groups
+// CHECK: %[[W:.*]] = vector.load %arg1{{.*}} vector<32xi8>
+// CHECK: %[[C:.*]] = arith.shrui %{{.*}} : vector<32xi32>
+// CHECK: %[[N:.*]] = arith.trunci %[[C]] : vector<32xi32> to vector<32xi8>
+// CHECK-NOT: vector.shuffle
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.256"(%{{.*}}, %[[N]], %{{.*}}) : (vector<8xi32>, vector<32xi8>, vector<32xi8>) -> vector<8xi32>
+func.func @decoded_groups(%a: memref<4xi8>, %b: memref<8x4xi8>, %c: memref<8xi32>) {
+  %c0 = arith.constant 0 : index
+  %p = arith.constant 0 : i8
+  %z = arith.constant dense<0> : vector<8xi32>
+  %four = arith.constant dense<4> : vector<8x4xi32>
+  %x = vector.transfer_read %a[%c0], %p {in_bounds = [true]} : memref<4xi8>, vector<4xi8>
+  %w = vector.transfer_read %b[%c0, %c0], %p {in_bounds = [true, true]} : memref<8x4xi8>, vector<8x4xi8>
+  %e = arith.extui %w : vector<8x4xi8> to vector<8x4xi32>
+  %s = arith.shrui %e, %four : vector<8x4xi32>
+  %n = arith.trunci %s : vector<8x4xi32> to vector<8x4xi8>
+  %t = vector.contract {indexing_maps = [affine_map<(n, q) -> (q)>, affine_map<(n, q) -> (n, q)>, affine_map<(n, q) -> (n)>],
+    iterator_types = ["parallel", "reduction"], kind = #vector.kind<add>, xcc.unsigned = array<i64: 1>}
+    %x, %n, %z : vector<4xi8>, vector<8x4xi8> into vector<8xi32>
+  vector.transfer_write %t, %c[%c0] {in_bounds = [true]} : vector<8xi32>, memref<8xi32>
+  return
+}

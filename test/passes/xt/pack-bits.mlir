@@ -38,3 +38,11 @@ func.func @sizes() -> (tensor<33x21xui4>, tensor<1x9xf4E2M1FN>, tensor<33x2xi2>,
   return %a, %b, %c, %d, %e
       : tensor<33x21xui4>, tensor<1x9xf4E2M1FN>, tensor<33x2xi2>, tensor<5x5x16xui4>, tensor<3x16xui4>
 }
+
+// -----
+// Lanes walk the groups of a panel's columns, not the four numbers of a group: steps of groups share bytes.
+// CHECK: name = "groups.bytes"} : () -> tensor<2x3x4x16x4xui8>
+func.func @groups() -> tensor<2x3x8x16x4xui4> {
+  %a = "xt.weight"() {name = "groups"} : () -> tensor<2x3x8x16x4xui4>
+  return %a : tensor<2x3x8x16x4xui4>
+}

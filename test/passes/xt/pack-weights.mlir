@@ -193,3 +193,32 @@ func.func @steps(%h: tensor<2x8xf32>, %w: tensor<8x8xf32>) -> tensor<2x8xf32> {
   }) {axes = [], length = [9], operandSegmentSizes = array<i32: 1, 0>, out_axes = [], out_reverse = [], reverse = []} : (tensor<2x8xf32>) -> tensor<2x8xf32>
   return %y : tensor<2x8xf32>
 }
+
+// Batches that are added up are blocks of a sum: a panel has all of them for its columns. Narrower numbers are moved.
+// CHECK-LABEL: func.func @blocks(
+// CHECK: %[[W:.*]] = "xt.convert"({{.*}} : (tensor<2x3x2x4x4xui4>) -> tensor<2x3x2x4x4xui8>
+// CHECK: "xt.packed_matmul"(%{{.*}}, %[[W]]) {batch = 1 : i64, columns = [7], dtype = i32, panels_first = true} : (tensor<3x5x8xi8>, tensor<2x3x2x4x4xui8>) -> tensor<3x5x7xi32>
+func.func @blocks(%x: tensor<3x5x8xi8>) -> tensor<5x7xi32> {
+  %q = "xt.weight"() {name = "q"} : () -> tensor<3x7x8xui4>
+  %w = "xt.convert"(%q) {dtype = ui8, saturate = false} : (tensor<3x7x8xui4>) -> tensor<3x7x8xui8>
+  %p = "xt.dot_general"(%x, %w) {dtype = i32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [2]} : (tensor<3x5x8xi8>, tensor<3x7x8xui8>) -> tensor<3x5x7xi32>
+  %y = "xt.reduce"(%p) {kind = "sum", axes = [0], keepdims = false} : (tensor<3x5x7xi32>) -> tensor<5x7xi32>
+  return %y : tensor<5x7xi32>
+}
+
+// Matrices that are picked by index lie in panels, all of them, and panels are picked,
+// where filling up the last one adds little.
+// CHECK-LABEL: func.func @picked(
+// CHECK: %[[W:.*]] = "xt.transpose"({{.*}} -> tensor<3x2x5x4xf32>
+// CHECK: %[[G:.*]] = "xt.gather"(%[[W]], %arg1)
+// CHECK: "xt.packed_matmul"(%arg0, %[[G]]) {batch = 1 : i64, columns = [8], dtype = f32} : (tensor<2x7x5xf32>, tensor<2x2x5x4xf32>) -> tensor<2x7x8xf32>
+// CHECK: "xt.dot_general"(
+func.func @picked(%x: tensor<2x7x5xf32>, %i: tensor<2xi64>) -> (tensor<2x7x8xf32>, tensor<2x7x5xf32>) {
+  %w = "xt.weight"() {name = "w"} : () -> tensor<3x8x5xf32>
+  %g = "xt.gather"(%w, %i) {axis = 0 : i64, batch_dims = 0 : i64} : (tensor<3x8x5xf32>, tensor<2xi64>) -> tensor<2x8x5xf32>
+  %y = "xt.dot_general"(%x, %g) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [2]} : (tensor<2x7x5xf32>, tensor<2x8x5xf32>) -> tensor<2x7x8xf32>
+  %v = "xt.weight"() {name = "v"} : () -> tensor<3x5x5xf32>
+  %h = "xt.gather"(%v, %i) {axis = 0 : i64, batch_dims = 0 : i64} : (tensor<3x5x5xf32>, tensor<2xi64>) -> tensor<2x5x5xf32>
+  %z = "xt.dot_general"(%x, %h) {dtype = f32, lhs_batch = [0], lhs_contract = [2], rhs_batch = [0], rhs_contract = [1]} : (tensor<2x7x5xf32>, tensor<2x5x5xf32>) -> tensor<2x7x5xf32>
+  return %y, %z : tensor<2x7x8xf32>, tensor<2x7x5xf32>
+}

@@ -114,11 +114,15 @@ func.func @long_transform(%x: tensor<?x120x1xf32, ["n", 120, 1]>) -> tensor<?x61
 }
 
 // -----
-// Of a length that only a run tells the roots are computed: turns of i * j modulo n, by a sine.
+// Of a length that only a run tells the roots are computed: turns of i * j modulo n, by a sine. There are two products,
+// by the length's divisor next to its root.
 // CHECK-LABEL: @free_transform
-// CHECK: %[[S:.*]] = "xt.sin"({{.*}}tensor<?x1x?x2xf32, ["n", 1, "floordiv(n, 2) + 1", 2]>
-// CHECK: %[[T:.*]] = "xt.mul"(%[[S]],
-// CHECK: "xt.dot_general"(%arg0, %[[T]])
+// CHECK: %[[X:.*]] = "xt.reshape"(%arg0) {shape = [4, "floordiv(n, divisor(n, root(n, 2)))", "divisor(n, root(n, 2))", 1]}
+// CHECK: %[[S:.*]] = "xt.sin"({{.*}}tensor<?x1x?x1xf32, ["floordiv(n, divisor(n, root(n, 2)))", 1, "floordiv(n, divisor(n, root(n, 2)))", 1]>
+// CHECK: %[[T:.*]] = "xtv.concatenate"(%[[S]], %{{.*}}) {axis = 3
+// CHECK: "xt.dot_general"(%[[X]], %[[T]])
+// CHECK: "xt.dot_general"(
+// CHECK: "xt.slice"({{.*}}"floordiv(n, 2) + 1"
 func.func @free_transform(%x: tensor<4x?x1xf32, [4, "n", 1]>) -> tensor<4x?x2xf32, [4, "floordiv(n, 2) + 1", 2]> {
   %y = "xt.dft"(%x) {axis = 1 : i64, inverse = false, onesided = true, length = []} : (tensor<4x?x1xf32, [4, "n", 1]>) -> tensor<4x?x2xf32, [4, "floordiv(n, 2) + 1", 2]>
   return %y : tensor<4x?x2xf32, [4, "floordiv(n, 2) + 1", 2]>

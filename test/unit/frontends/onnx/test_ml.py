@@ -184,3 +184,26 @@ def test_ensembles_that_are_none(changed, message):
                             **(attributes | changed))
     with pytest.raises(UserError, match=message), ir.Context():
         importer.load(model([node], {"x": features()}))
+
+
+def machine(kind: str, count: int) -> dict[str, Any]:
+    return {"kernel_type": kind, "kernel_params": [0.3, 0.1, 3.0], "support_vectors": drawn(count * FEATURES).tolist()}
+
+
+@pytest.mark.parametrize("kind", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+def test_support_vector_regressors(kind):
+    for one_class in (0, 1):
+        check("SVMRegressor", [drawn(ROWS, FEATURES)], coefficients=drawn(7).tolist(), rho=[0.2], n_supports=7,
+              one_class=one_class, **machine(kind, 7))
+    if kind == "LINEAR":
+        check("SVMRegressor", [drawn(ROWS, FEATURES)], coefficients=drawn(FEATURES).tolist(), rho=[0.2],
+              kernel_type=kind, kernel_params=[0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("counts", [(3, 2), (2, 3, 1), (1, 1, 2, 2)])
+def test_support_vector_classifiers(counts, post):
+    pairs = len(counts) * (len(counts) - 1) // 2
+    labels, weights = [10 * i + 5 for i in range(len(counts))], drawn((len(counts) - 1) * sum(counts))
+    check("SVMClassifier", [drawn(ROWS, FEATURES)], 2, coefficients=weights.tolist(), rho=drawn(pairs).tolist(),
+          vectors_per_class=counts, classlabels_ints=labels, post_transform=post, **machine("RBF", sum(counts)))

@@ -70,7 +70,7 @@ def test_random_programs(seed: int) -> None:
     """Sizes in another order than those of the run before, many of them equal."""
     rng = random.Random(seed)
     shapes: list[tuple[Dim, ...]] = [(parse("n"), 8), (8, parse("m")), (parse("m + n"),), (parse("max(m, 40)"), 3),
-                                     (parse("floordiv(n, 2)"),), (17,)]
+                                     (parse("floordiv(n, 2)"), parse("divisor(n, root(m, 2))")), (17,)]
     buffers = tuple(Buffer("temp", rng.choice(shapes), rng.choice(["f32", "f16"])) for _ in range(60))
     body = tuple(Launch("k", tuple({max(0, i - rng.randrange(1, 9)), i}), ()) for i in range(60))
     program = Program(buffers, body, (), (), ("n", "unused", "m"))
