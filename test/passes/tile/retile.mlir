@@ -122,8 +122,9 @@ func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) a
   return
 }
 
-// A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, 13 rows of
-// sums go over k in registers, the last of 64 are 12. The two vectors of a row are made one by one.
+// A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, 12 rows of
+// sums go over k in registers, as far as rows of `c` reach, what is left in blocks of 4. The two vectors of a row are made
+// one by one.
 // CHECK-LABEL: func.func @product(
 // CHECK: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<4096xf32>
 // CHECK: scf.for
@@ -132,14 +133,16 @@ func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) a
 // CHECK: vector.store %{{.*}}, %[[PANELS]][%[[AT:.*]]] :
 // CHECK: %[[NEXT:.*]] = arith.addi %[[AT]], %c1024
 // CHECK: vector.store %{{.*}}, %[[PANELS]][%[[NEXT]]] :
-// CHECK: scf.for {{.*}} = %c0 to %c52 step %c13
-// CHECK-COUNT-13: vector.load %[[SUMS]]
-// CHECK: scf.for {{.*}} iter_args
-// CHECK-COUNT-13: math.fma {{.*}} : vector<32xf32>
-// CHECK-COUNT-13: vector.store %{{.*}}, %[[SUMS]]
+// CHECK: scf.for {{.*}} = %c0 to %[[WHOLE:.*]] step %c12
+// CHECK-COUNT-12: vector.load %[[SUMS]]
 // CHECK: scf.for {{.*}} iter_args
 // CHECK-COUNT-12: math.fma {{.*}} : vector<32xf32>
 // CHECK-COUNT-12: vector.store %{{.*}}, %[[SUMS]]
+// CHECK: scf.for {{.*}} = %[[WHOLE]] to %{{.*}} step %c4
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-COUNT-4: math.fma {{.*}} : vector<32xf32>
+// CHECK-NOT: math.fma
+// CHECK-COUNT-4: vector.store %{{.*}}, %[[SUMS]]
 // CHECK-COUNT-2: vector.store %{{.*}}, %arg2
 // CHECK-NOT: vector.store
 // CHECK-COUNT-2: vector.maskedstore
@@ -388,13 +391,15 @@ func.func @sorted(%x: memref<?x?xi32>, %y: memref<?x?xi32>) attributes {tile.gri
 // Of a product whose last rows and columns are not stored no blocks of sums are made behind what is.
 // CHECK-LABEL: func.func @few(
 // CHECK: scf.for %[[J:.*]] = %c0 to %c64 step %c32
-// CHECK: scf.for %[[I:.*]] = %c0 to %c52 step %c13
-// CHECK-DAG: %[[DOWN:.*]] = arith.cmpi slt, %[[I]], %[[ROWS:.*]] :
-// CHECK-DAG: %[[ALONG:.*]] = arith.cmpi slt, %[[J]], %[[COLUMNS:.*]] :
-// CHECK: %[[IN:.*]] = arith.andi %[[DOWN]], %[[ALONG]]
-// CHECK-NEXT: scf.if %[[IN]] {
+// CHECK: %[[ALONG:.*]] = arith.cmpi slt, %[[J]], %[[COLUMNS:.*]] :
+// CHECK-NEXT: scf.if %[[ALONG]] {
+// CHECK: %[[ROWS:.*]] = arith.minsi
+// CHECK: %[[REST:.*]] = arith.remui %[[ROWS]], %c12
+// CHECK: %[[WHOLE:.*]] = arith.subi %[[ROWS]], %[[REST]]
+// CHECK: scf.for {{.*}} = %c0 to %[[WHOLE]] step %c12
 // CHECK: math.fma
-// CHECK: arith.minsi %[[ROWS]], %c64
+// CHECK: scf.for {{.*}} = %[[WHOLE]] to %[[ROWS]] step %c4
+// CHECK: math.fma
 func.func @few(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32

@@ -42,7 +42,8 @@ def _meaning(use: str, t: Any) -> Any:
 def test_parts_of_products(use: str) -> None:
     """Rows and columns behind the end of what is stored count where others are computed of them."""
     rng = np.random.default_rng(0)
-    for rows, columns, short in ((1, 40, (64, 64)), (37, 3, (2, 50)), (64, 33, (1, 64)), (13, 64, (30, 1))):
+    for rows, columns, short in ((1, 40, (64, 64)), (37, 3, (2, 50)), (64, 33, (1, 64)), (13, 64, (30, 1)),
+                                 (60, 64, (49, 9))):
         a, b = (rng.integers(-3, 4, s).astype(np.float32) for s in ((rows, 50), (50, columns)))
         whole = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32)
         whole[0][:rows, :50], whole[1][:50, :columns] = a, b
