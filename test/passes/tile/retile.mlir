@@ -165,7 +165,9 @@ func.func @product(%a: memref<?x?xf32> {tile.name = "a"}, %b: memref<?x?xf32>, %
 
 // A buffer that is updated in one way only: a chunk of instances updates a copy, which it adds to the buffer at its end.
 // CHECK-LABEL: func.func @count(
+// A chunk of all instances has no need of atomics.
 // CHECK: scf.forall (%{{.*}}) in (%{{.*}})
+// CHECK: %[[SINGLE:.*]] = arith.cmpi sge
 // CHECK: %[[COPY:.*]] = memref.alloca() {{.*}} : memref<65536xi32>
 // CHECK: %[[USED:.*]] = arith.andi
 // CHECK: scf.if %[[USED]]
@@ -174,6 +176,9 @@ func.func @product(%a: memref<?x?xf32> {tile.name = "a"}, %b: memref<?x?xf32>, %
 // CHECK: scf.if %[[USED]]
 // CHECK-NOT: memref.atomic_rmw
 // CHECK: memref.store %{{.*}}, %[[COPY]]
+// CHECK: } else {
+// CHECK: scf.if %[[SINGLE]]
+// CHECK: memref.store %{{.*}}, %arg1
 // CHECK: } else {
 // CHECK: memref.atomic_rmw addi %{{.*}}, %arg1
 // CHECK: scf.if %[[USED]]
