@@ -416,6 +416,27 @@ func.func @few(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) at
   return
 }
 
+// A left operand that is turned is read along its rows, and packed as columns.
+// CHECK-LABEL: func.func @turned(
+// CHECK: %[[COLUMNS:.*]] = memref.alloca() {{.*}} : memref<1024xf32>
+// CHECK-NOT: vector.gather
+// CHECK: %[[LINE:.*]] = vector.maskedload %arg0{{.*}} vector<32xf32>
+// CHECK: vector.store %[[LINE]], %[[COLUMNS]]
+// CHECK-NOT: vector.gather
+// CHECK: memref.load %[[COLUMNS]]
+// CHECK: math.fma
+func.func @turned(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<64x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %t = "tile.transpose"(%x) {order = [1, 0]} : (vector<16x64xf32>) -> vector<64x16xf32>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %r = "tile.contract"(%t, %y, %none) : (vector<64x16xf32>, vector<16x64xf32>, vector<64x64xf32>) -> vector<64x64xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<64x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
 // Of rows of two the pieces lie along the rows, not along what is combined.
 // CHECK-LABEL: func.func @rows_of_two(
 // CHECK: vector.gather {{.*}} into vector<32xf32>
