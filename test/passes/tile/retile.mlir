@@ -416,6 +416,36 @@ func.func @few(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) at
   return
 }
 
+// Nor behind those that a mask of places takes of it, though sums go over all of what it makes.
+// CHECK-LABEL: func.func @chosen(
+// CHECK: scf.forall (%[[FIRST:.*]]) in (9)
+// CHECK: %[[END:.*]] = arith.subi %[[N:.*]], %[[FIRST]]
+// CHECK: scf.for %[[J:.*]] = %c0 to %c64 step %c32
+// CHECK-NEXT: %[[IN:.*]] = arith.cmpi slt, %[[J]], %[[END]]
+// CHECK-NEXT: scf.if %[[IN]] {
+// CHECK: math.fma
+func.func @chosen(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?xf32>) attributes {tile.grid = [9]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %b, %c1 : memref<?x?xf32>
+  %first = "tile.program_id"() {axis = 0 : i64} : () -> index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<64x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [64, 16]} : (memref<?x?xf32>, f32, index, index) -> vector<64x16xf32>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %r = "tile.contract"(%x, %y, %none) : (vector<64x16xf32>, vector<16x64xf32>, vector<64x64xf32>) -> vector<64x64xf32>
+  %i = "tile.iota"() {size = 64, dtype = index} : () -> vector<64xindex>
+  %o = "tile.broadcast"(%first) {shape = [64]} : (index) -> vector<64xindex>
+  %p = arith.addi %i, %o : vector<64xindex>
+  %e = "tile.broadcast"(%n) {shape = [64]} : (index) -> vector<64xindex>
+  %m = arith.cmpi slt, %p, %e : vector<64xindex>
+  %w = "tile.broadcast"(%m) {shape = [64, 64]} : (vector<64xi1>) -> vector<64x64xi1>
+  %s = arith.select %w, %r, %none : vector<64x64xi1>, vector<64x64xf32>
+  %t = "tile.reduce"(%s) {axes = [1], kind = "sum"} : (vector<64x64xf32>) -> vector<64xf32>
+  "tile.store"(%t, %c, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
 // A left operand that is turned is read along its rows, and packed as columns.
 // CHECK-LABEL: func.func @turned(
 // CHECK: %[[COLUMNS:.*]] = memref.alloca() {{.*}} : memref<1024xf32>
