@@ -15,8 +15,8 @@ ROOMS: dict[str, str] = {
     "linalg": "block-depth blocked-sums configure deal-rows decode-panels epilogue-strips join-columns keep-values "
               "non-temporal-stores pack-columns pack-rows park-values peel-tails prefetch-inputs prefetch-panels "
               "split-rows stream-k tile unroll-steps",
-    "tile": "configure-tile deepen-products early-reductions form-blocks lower-tile peel-instances prefetch-tiles "
-            "retile share-operands stream-tiles",
+    "tile": "configure-tile deepen-products early-reductions form-blocks join-stores lower-tile peel-instances "
+            "prefetch-tiles retile share-operands stream-tiles",
     "vector": "amx-tiles block-loops common-bounds expand-floats expand-math join-sizes kernel-abi lower-forall "
               "masked-bits narrow-gathers prefetch-stores row-division unroll-vectors",
     "xt": "add-columns aligned-rows block-products box-pairs channels-last convert-precision cut-reductions "

@@ -126,6 +126,8 @@ class _Memory:
         shape = [d if isinstance(d, int) else symbolic.evaluate(d, known) for d in physical(p)]
         self.given, self.held = given, np.zeros(shape, given.dtype)
         self.held.reshape(-1).view(np.uint8)[:] = 0xFF
+        if given.size and 1 + sum((n - 1) * s for n, s in zip(given.shape, strides, strict=True)) > self.held.size:
+            raise UserError(f"{p.name} has elements that share memory, of which no bounds are known; pass a copy")
         raw = f"u{given.itemsize}"      # strides of bits: numpy knows no strides of some narrow floats
         self.view = np.lib.stride_tricks.as_strided(self.held.view(raw), given.shape, given.strides) \
             if given.size else self.held.view(raw)
@@ -133,7 +135,8 @@ class _Memory:
         self.held = self.held.view(np.int8) if self.held.dtype == bool else self.held
 
     def put_back(self) -> None:
-        self.given.view(self.view.dtype)[...] = self.view
+        if self.given.flags.writeable:
+            self.given.view(self.view.dtype)[...] = self.view
 
 
 def symbol_values(wanted: Sequence[Symbol], values: Sequence[np.ndarray[Any, Any]],

@@ -60,11 +60,12 @@ def located(found: Exception) -> UserError | None:
     step = found.__traceback__
     while step is not None:
         code = step.tb_frame.f_code
-        if RUNTIME in code.co_freevars:
+        ours = step.tb_frame.f_globals.get("__name__", "").split(".")[0] == "xcc"
+        if RUNTIME in code.co_freevars and not ours:
             files.add(code.co_filename)
         if code.co_filename in files:
             at = code, step.tb_lasti
-        elif not deep and not step.tb_frame.f_globals.get("__name__", "").startswith("xcc"):
+        elif not deep and not ours:
             at = None
         step = step.tb_next
     return None if at is None else error(_what(found), raised_at(*at))

@@ -8,18 +8,19 @@ from collections.abc import Container, Iterable
 __all__ = ["assigned_names", "leaves"]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_PARTS = (ast.Subscript, ast.Attribute)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def assigned_names(body: Iterable[ast.AST], own: Container[str] = ()) -> list[str]:
     """The variables that the statements bind, each once, in order; of those of `own` also what changes the elements
-    of, as in ``v[i] = x``."""
+    of, as in ``v[i] = x`` and ``v.a = x``."""
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found[node.id] = None
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _root(node) in own:
+        elif isinstance(node, _PARTS) and isinstance(node.ctx, ast.Store) and _root(node) in own:
             found[_root(node)] = None
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             found[node.name] = None
@@ -39,7 +40,7 @@ def assigned_names(body: Iterable[ast.AST], own: Container[str] = ()) -> list[st
 
 def _root(node: ast.expr) -> str:
     """The variable of which an element of an element is."""
-    while isinstance(node, ast.Subscript):
+    while isinstance(node, _PARTS):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 

@@ -28,16 +28,19 @@ WIDE_BITS = 128     # of the widest access of a thread of a GPU
 class ArrayOf:
     """An array: `layout` is "dense" (row-major, without gaps), "rows" (neighbours along the last dim side by side) or
     "strided"; rows start at multiples of `multiple` elements, and are multiples long. `sizes` are the names of those
-    that are equal to another array's, by dim, or numbers that they are known to be."""
+    that are equal to another array's, by dim, or numbers that they are known to be; `along` is the dim of a strided one
+    along which neighbours lie side by side."""
 
     dtype: str
     rank: int
     layout: str
     multiple: int = 1
     sizes: tuple[str | int | None, ...] = ()
+    along: int | None = None
 
     def __str__(self) -> str:
         rows = f" of rows of {self.multiple}" if self.multiple > 1 else ""
+        rows += f" along dim {self.along}" if self.along is not None else ""
         return f"{self.layout} {self.dtype}[{', '.join(str(n or '?') for n in self.sizes or '?' * self.rank)}]{rows}"
 
 
@@ -97,7 +100,9 @@ def kinds_of(parameters: Sequence[Parameter], values: Sequence[Any]) -> tuple[Ki
 def _kind(name: str, value: Any) -> Kind:
     if isinstance(value, Array):
         layout = layout_of(value.shape, value.strides)
-        return ArrayOf(value.dtype, len(value.shape), layout, _multiple(value, layout))
+        along = (d for d, (n, s) in enumerate(zip(value.shape, value.strides, strict=True)) if n > 1 and s == 1)
+        return ArrayOf(value.dtype, len(value.shape), layout, _multiple(value, layout),
+                       along=next(along, None) if layout == "strided" else None)
     if isinstance(value, int):
         return Number("i64")
     if isinstance(value, float):
@@ -201,7 +206,8 @@ def trace_program(function: Callable[..., Any], name: str, kinds: dict[str, Kind
     parameters: dict[str, Any] = {}
     for n, k in kinds.items():
         if isinstance(k, ArrayOf):
-            strides = {"dense": None, "rows": (*[None] * (k.rank - 1), 1), "strided": (None,) * k.rank}[k.layout]
+            strides = {"dense": None, "rows": (*[None] * (k.rank - 1), 1), "strided": tuple(
+                1 if d == k.along else None for d in range(k.rank))}[k.layout]
             parameters[n] = tile.BufferOf(k.dtype, k.sizes or (None,) * k.rank, strides, k.multiple)
         elif isinstance(k, Number):
             parameters[n] = tile.ScalarOf(k.dtype)

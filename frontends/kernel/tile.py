@@ -21,6 +21,8 @@ _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "m
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 _BITS = ("and", "or", "xor")
 _INTEGERS = ("floordiv", "mod", "shl", "shr")
+_OF_FLOATS = {"floordiv": "xcc.floor(a / b)", "mod": "a - xcc.floor(a / b) * b", "shl": "a * 2.0 ** b",
+              "shr": "a / 2.0 ** b"}     # what of floats is said in their place
 
 
 _UFUNCS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv",
@@ -255,8 +257,7 @@ def binary(name: str, left: object, right: object) -> Tile:
 def _check_kind(name: str, symbol: str, a: Tile, b: Tile, dtype: DType) -> None:
     """UserError where the operator is none of such elements."""
     if name in _INTEGERS and not dtype.is_integer:
-        floor = "xcc.floor(a / b)" if name == "floordiv" else "a - xcc.floor(a / b) * b"
-        instead = floor if dtype.is_float else ".to(xcc.i32)"
+        instead = _OF_FLOATS[name] if dtype.is_float else ".to(xcc.i32)"
         raise error(f"{a.type} {symbol} {b.type}: {symbol} is for integers; use {instead}")
     if name in _BITS and dtype.is_float:
         raise error(f"{a.type} {symbol} {b.type}: {symbol} is for integers and bools; .bitcast() gives a float's bits")

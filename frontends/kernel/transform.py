@@ -60,7 +60,13 @@ def _compiled(function: FunctionType) -> CodeType:
     factory = compile(ast.fix_missing_locations(module), function.__code__.co_filename, "exec").co_consts
     inner = next(c for c in factory if isinstance(c, CodeType)).co_consts
     made = next(c for c in inner if isinstance(c, CodeType) and c.co_name == node.name)
-    return made.replace(co_name=function.__code__.co_name, co_qualname=function.__code__.co_qualname)
+    return _renamed(made, made.co_qualname, function.__code__.co_qualname).replace(co_name=function.__code__.co_name)
+
+
+def _renamed(code: CodeType, own: str, name: str) -> CodeType:
+    """The code and that of functions in it, called `name` where they are called `own`: errors of Python say so."""
+    parts = tuple(_renamed(c, own, name) if isinstance(c, CodeType) else c for c in code.co_consts)
+    return code.replace(co_consts=parts, co_qualname=name + code.co_qualname.removeprefix(own))
 
 
 def _definition(function: FunctionType) -> ast.FunctionDef:

@@ -1,11 +1,12 @@
-"""Lists, tuples and dictionaries of tiles: what the run decides of a variable is what it decides of their elements."""
+"""Containers of tiles, dataclasses too: what the run decides of a variable is what it decides of their elements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 
 from xcc.frontends.kernel.joining import Undefined
+from xcc.frontends.kernel.types import DType, TileType
 
 __all__ = ["Variables", "fresh", "leaves", "paths", "put_back", "rebuilt", "structure"]
 
@@ -21,11 +22,19 @@ class Structure:
 def _items(value: object) -> list[tuple[object, object]] | None:
     if type(value) is list or isinstance(value, tuple):
         return list(enumerate(value))
-    return list(value.items()) if type(value) is dict else None
+    record = value if type(value) is dict else _record(value)
+    return None if record is None else list(record.items())
+
+
+def _record(value: object) -> dict[str, object] | None:
+    """The fields of an object of a dataclass of the program's."""
+    if not is_dataclass(value) or isinstance(value, (type, DType, TileType)):
+        return None
+    return {f.name: getattr(value, f.name) for f in fields(value) if hasattr(value, f.name)}
 
 
 def structure(value: object) -> Structure | None:
-    """What contains what: of lists, tuples and dictionaries."""
+    """What contains what: of lists, tuples, dictionaries and dataclasses."""
     items = _items(value)
     return None if items is None else Structure(type(value), tuple((k, structure(v)) for k, v in items))
 
@@ -40,7 +49,10 @@ def leaves(value: object, kind: Structure | None) -> list[object]:
 
 def paths(name: str, kind: Structure | None) -> list[str]:
     """What the elements of a variable are called."""
-    return [name] if kind is None else [p for k, inner in kind.parts for p in paths(f"{name}[{k!r}]", inner)]
+    if kind is None:
+        return [name]
+    part = "{}.{}" if is_dataclass(kind.kind) else "{}[{!r}]"
+    return [p for k, inner in kind.parts for p in paths(part.format(name, k), inner)]
 
 
 def _built(kind: Structure | None, given: Iterator[object]) -> object:
@@ -49,6 +61,11 @@ def _built(kind: Structure | None, given: Iterator[object]) -> object:
     made = {k: _built(inner, given) for k, inner in kind.parts}
     if kind.kind is dict:
         return made
+    if is_dataclass(kind.kind):
+        record = object.__new__(kind.kind)
+        for name, v in made.items():
+            object.__setattr__(record, str(name), v)    # a frozen one, too
+        return record
     make: Callable[[Iterable[object]], object] = getattr(kind.kind, "_make", kind.kind)     # of a named tuple
     return make(made.values())
 
@@ -72,7 +89,12 @@ def put_back(old: object, new: object) -> object:
     if isinstance(old, dict) and isinstance(new, dict):
         old.update({k: put_back(old[k], v) for k, v in new.items()})
         return old
-    return new
+    was, now = _record(old), _record(new)
+    if was is None or now is None or was.keys() != now.keys():
+        return new
+    for name, v in now.items():
+        object.__setattr__(old, name, put_back(was[name], v))
+    return old
 
 
 class Variables:

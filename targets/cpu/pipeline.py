@@ -16,8 +16,8 @@ DECISIONS = ("peel-tails", "block-depth", "blocked-sums", "deal-rows", "pack-row
 """What is decided ahead of `tile`, which makes the loops that the attributes say."""
 
 STAGES = """
-cpu:  row-division, share-operands, early-reductions, stream-tiles, prefetch-tiles, peel-instances, retile, amx-tiles,
-      prefetch-stores, block-loops, expand-math, expand-floats, narrow-gathers, unroll-vectors;
+cpu:  row-division, share-operands, early-reductions, join-stores, stream-tiles, prefetch-tiles, peel-instances, retile,
+      amx-tiles, prefetch-stores, block-loops, expand-math, expand-floats, narrow-gathers, unroll-vectors;
 llvm: join-sizes, kernel-abi, lower-forall, mlir(lower-affine), mlir(canonicalize), mlir(cse),
       mlir(expand-strided-metadata), mlir(lower-affine), mlir(convert-scf-to-cf), mlir(convert-to-llvm),
       mlir(reconcile-unrealized-casts), masked-bits

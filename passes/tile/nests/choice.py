@@ -7,6 +7,7 @@ from math import prod
 from xcc._mlir import Block, Operation, Value, ir, owner_op
 from xcc.passes.shared.updates import UPDATES
 from xcc.passes.shared.values import is_elementwise, is_vector
+from xcc.passes.tile.nests.together import stores_with
 from xcc.passes.walk import ops_where
 
 SCAN = "vector.scan"
@@ -92,15 +93,15 @@ def _splat(value: Value) -> bool:
 def _beside(value: Value, source: Operation) -> bool:
     """Whether each element of `value` needs none of `source`, or the one at its own place."""
     return all(is_elementwise(o) or (o.name == "vector.shape_cast" and unit_reshape(o))
-               for o in _ahead(value) if o != source and source in _ahead(o.results[0]))
+               for o in ahead_of(value) if o != source and source in ahead_of(o.results[0]))
 
 
 def scans_of(value: Value) -> set[Operation]:
     """The scans that a block value is made of, in its block."""
-    return {o for o in _ahead(value) if o.name == SCAN}
+    return {o for o in ahead_of(value) if o.name == SCAN}
 
 
-def _ahead(value: Value) -> set[Operation]:
+def ahead_of(value: Value) -> set[Operation]:
     """The operations that a block value is made of, in its block."""
     found: set[Operation] = set()
     todo = [value]
@@ -189,7 +190,7 @@ def kept(op: Operation) -> bool:
         return True
     found = roots(op)
     cost = cost_of(op)
-    if cost >= DEAR and (len(found) > 1 or any(_stretches(u) for u in users)):
+    if cost >= DEAR and (len({stores_with(o)[-1] for o in found}) > 1 or any(_stretches(u) for u in users)):
         return True
     if any(r.name in ("scf.for", "scf.while", "scf.if") for r in found):
         return True
@@ -209,21 +210,20 @@ def _reads(op: Operation) -> bool:
 
 
 def _safe(op: Operation, needed: set[Operation]) -> bool:
-    """Whether what a load reads is still there where its elements are computed: nothing writes between, and a store
-    that needs them writes other memory, or the same elements."""
-    behind, last = False, None
+    """Whether what a load reads is still there where its elements are computed: nothing writes between, and the stores
+    whose loops need them write other memory, or the same elements."""
     order = [o.operation for o in op.block.operations]
     last = max((order.index(r) for r in needed), default=-1)
-    for n, o in enumerate(order):
-        if o == op:
-            behind = True
-        elif behind and n < last and writes(o):
-            return False
-    final = order[last] if last >= 0 else None
-    if final is None or not writes(final):
-        return True
-    return op.name == "vector.transfer_read" and final.name == "vector.transfer_write" \
-        and (final.operands[1] != op.operands[0] or _same_place(op, final))
+    final = stores_with(order[last]) if last >= 0 and writes(order[last]) else []
+    if any(writes(o) and o not in final for o in order[order.index(op):last]):
+        return False
+    return all(_spares(s, op) for s in final)
+
+
+def _spares(store: Operation, op: Operation) -> bool:
+    """Whether `store`, in whose loops the load `op` is computed, writes other memory or the same elements."""
+    return op.name == "vector.transfer_read" and store.name == "vector.transfer_write" \
+        and (store.operands[1] != op.operands[0] or _same_place(op, store))
 
 
 def _same_place(read: Operation, write: Operation) -> bool:

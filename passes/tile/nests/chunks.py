@@ -43,6 +43,7 @@ def chunked(r: Retiler, forall: Operation, chunks: int, begin: Callable[[Any], N
     with ir.InsertionPoint(loop.regions[0].blocks[0]):
         low = arith_d.muli(chunk, each)
         high = arith_d.minsi(arith_d.addi(low, each), total)
+        r.single = arith_d.cmpi(arith_d.CmpIPredicate.sge, each, total)
         begin(each)
         _instances(r, forall, sizes, low, high)
         end()
@@ -59,6 +60,11 @@ def _instances(r: Retiler, forall: Operation, sizes: list[Value], low: Value, hi
             r.values[old.arguments[d]] = arith_d.remui(rest, n) if d else rest
             rest = arith_d.divui(rest, n) if d else rest
         emit_instance(r, forall)
+
+
+def instances_of(r: Retiler, forall: Operation) -> Value:
+    """How many there are."""
+    return value_of(_product(_sizes(r, forall)))
 
 
 def _sizes(r: Retiler, forall: Operation) -> list[Value]:

@@ -23,17 +23,22 @@ class Kept:
     """A block value in memory: row-major in a memref of one dim, from `origin` on.
 
     `row`: elements from one row to the next, where there is room between rows. `panel`: columns that lie together, row
-    below row, where the last dim is cut into panels; its pieces are whole panels then.
+    below row, where the last dim is cut into panels; its pieces are whole panels then. `column`: elements from one
+    column to the next, where columns lie together.
     """
 
     def __init__(self, memref: Value, shape: Sequence[int], element: Type, origin: Value | int = 0, row: int = 0,
-                 panel: int = 0) -> None:
+                 panel: int = 0, column: int = 0) -> None:
         self.memref, self.shape, self.element, self.origin = memref, tuple(shape), element, origin
-        self._row, self.panel = row or self.shape[-1] if self.shape else 1, panel
+        self._row, self.panel, self.column = row or self.shape[-1] if self.shape else 1, panel, column
 
     def stride(self, dim: int) -> int:
         """Elements between neighbours along `dim`, inside a panel."""
         last = len(self.shape) - 1
+        if self.column and dim >= last - 1:
+            return self.column if dim == last else 1
+        if self.column:
+            return prod(self.shape[dim + 1:-2]) * self.column * self.shape[-1]
         if dim == last:
             return 1
         if self.panel and dim == last - 1:

@@ -15,7 +15,7 @@ from xcc.passes.shared.values import (
     splat_constant,
     vec,
 )
-from xcc.passes.tile.nests.choice import reads_nothing, unit_reshape
+from xcc.passes.tile.nests.choice import dims_of, reads_nothing, unit_reshape
 from xcc.passes.tile.nests.kept import Coords
 
 if TYPE_CHECKING:
@@ -93,6 +93,25 @@ def run_along(r: Retiler, value: Value, lane: int) -> int | None:
         return 0
     a, b = runs if source.name in ("arith.addi", "arith.subi") else (None, None)
     return None if a is None or b is None else a + b if source.name == "arith.addi" else a - b
+
+
+def lies_along(r: Retiler, value: Value, lane: int) -> bool:
+    """Whether what is read for neighbours along `lane` of a block value lies side by side in memory."""
+    if value in r.kept:
+        return r.kept[value].stride(lane) == 1
+    if isinstance(value.owner, ir.Block):
+        return False
+    source = owner_op(value)
+    if source.name == "vector.gather":
+        return run_along(r, source.operands[2], lane) == 1
+    if source.name == "vector.transfer_read":
+        return dims_of(source)[lane] == ir.MemRefType(source.operands[0].type).rank - 1
+    if source.name == "vector.transpose":
+        return lies_along(r, source.operands[0], list(ir.DenseI64ArrayAttr(source.attributes["permutation"]))[lane])
+    if source.name == "vector.shape_cast" and unit_reshape(source):
+        before = lane_before(source, lane)
+        return before is not None and lies_along(r, source.operands[0], before)
+    return is_elementwise(source) and any(is_vector(v) and lies_along(r, v, lane) for v in source.operands)
 
 
 def lane_before(reshape: Operation, lane: int) -> int | None:

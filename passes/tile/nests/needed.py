@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
 Place = tuple[Value, int]       # a dim of a block value
+End = tuple[Value, Value | None]        # an end, and the place that the block value begins at
 MOST = 4        # ends of different stores
 _TRAPS = ("arith.div", "arith.rem", "arith.ceildiv", "arith.floordiv")     # of integers that nobody made
 _I = arith_d.CmpIPredicate
@@ -52,19 +53,25 @@ def _end(r: Retiler, value: Value, dim: int) -> Value | None:
         return None
     at, last = owner_op(value), None
     for ends in found:
-        known = [end for end in ends if _is_known(end, at)]
+        known = [_reach(r, *end, at) for end in ends if all(v is None or _is_known(v, at) for v in end)]
         if not known:
             return None
-        least = _copied(r, known[0], at)
+        least = known[0]
         for other in known[1:]:
-            least = arith_d.minsi(least, _copied(r, other, at))
+            least = arith_d.minsi(least, other)
         last = least if last is None else arith_d.maxsi(last, least)
     return last
 
 
-def _stored_ends(start: Place) -> list[tuple[Value, ...]] | None:
-    """Of each store of what is computed of `start`, ends that its mask has along this dim; None: all is needed."""
-    found: dict[tuple[Value, ...], None] = {}
+def _reach(r: Retiler, end: Value, first: Value | None, at: Operation) -> Value:
+    made = _copied(r, end, at)
+    return made if first is None else arith_d.subi(made, _copied(r, first, at))
+
+
+def _stored_ends(start: Place) -> list[tuple[End, ...]] | None:
+    """Of each store of what is computed of `start`, and each selection of it by a mask, ends that the mask has along
+    this dim; None: all is needed."""
+    found: dict[tuple[End, ...], None] = {}
     todo, seen = [start], {start}
     while todo:
         value, dim = todo.pop()
@@ -76,6 +83,11 @@ def _stored_ends(start: Place) -> list[tuple[Value, ...]] | None:
                     return None
                 found[ends] = None
                 continue
+            if user.name == "arith.select" and use.operand_number == 1:
+                ends = tuple(_ends(user.operands[0], dim))
+                if ends:
+                    found[ends] = None
+                    continue
             there = _reached(user, use.operand_number, dim)
             if there is None:
                 return None
@@ -142,24 +154,61 @@ _RULES: dict[str, Callable[[Operation, int, int], list[Place] | None]] = {
     "vector.multi_reduction": _reduced, "vector.contract": _multiplied, "scf.for": _carried, "scf.yield": _yielded}
 
 
-def _ends_of_store(store: Operation, dim: int) -> Iterator[Value]:
+def _ends_of_store(store: Operation, dim: int) -> Iterator[End]:
     if list(ir.DenseI32ArrayAttr(store.attributes["operandSegmentSizes"]))[-1]:
         dims = dims_of(store)
         yield from _ends(store.operands[len(store.operands) - 1], sum(d < dims[dim] for d in dims))
 
 
-def _ends(mask: Value, dim: int) -> Iterator[Value]:
+def _ends(mask: Value, dim: int) -> Iterator[End]:
     """Ends along `dim` behind which `mask` lets nothing through."""
-    source = None if isinstance(mask.owner, ir.Block) else owner_op(mask)
+    source = None if isinstance(mask.owner, ir.Block) or not is_vector(mask) else owner_op(mask)
     if source is None:
         return
     if source.name == "vector.create_mask":
-        yield source.operands[dim]
+        yield source.operands[dim], None
     elif source.name == "arith.andi":
         for v in source.operands:
             yield from _ends(v, dim)
     elif source.name == "arith.select" and splat_of(source.operands[1]) == 0:
         yield from _ends(source.operands[2], dim)
+    elif source.name == "vector.broadcast" and is_vector(source.operands[0]):
+        have, want = (ir.VectorType(v.type).shape for v in (source.operands[0], mask))
+        before = dim - (len(want) - len(have))
+        if before >= 0 and have[before] == want[dim]:
+            yield from _ends(source.operands[0], before)
+    elif source.name == "arith.cmpi" and ir.IntegerAttr(source.attributes["predicate"]).value == int(_I.slt) \
+            and [d for d, n in enumerate(ir.VectorType(mask.type).shape) if n > 1] == [dim]:
+        yield from _compared(*source.operands)
+
+
+def _compared(line: Value, end: Value) -> Iterator[End]:
+    """Of `arange(n) + first < end`, whose places are index values along one dim."""
+    number, made = _number(end), None if isinstance(line.owner, ir.Block) else owner_op(line)
+    if number is None or made is None or not isinstance(number.type, ir.IndexType):
+        return
+    if _is_step(line):
+        yield number, None
+    elif made.name == "arith.addi":
+        a, b = made.operands
+        first = _number(b) if _is_step(a) else _number(a) if _is_step(b) else None
+        if first is not None:
+            yield number, first
+
+
+def _number(value: Value) -> Value | None:
+    """The number that all places of a block value have."""
+    source = None if isinstance(value.owner, ir.Block) else owner_op(value)
+    return source.operands[0] if source is not None and source.name == "vector.broadcast" \
+        and not is_vector(source.operands[0]) else None
+
+
+def _is_step(value: Value) -> bool:
+    """Whether a block value is the numbers of its places along its one dim that has several."""
+    source = None if isinstance(value.owner, ir.Block) else owner_op(value)
+    if source is not None and source.name == "vector.shape_cast" and unit_reshape(source):
+        return _is_step(source.operands[0])
+    return source is not None and source.name == "vector.step"
 
 
 def _is_known(value: Value, at: Operation) -> bool:

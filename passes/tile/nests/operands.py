@@ -1,4 +1,5 @@
-"""Operands of products, packed: rows that lie some lines apart, and panels of columns."""
+"""Operands of products, packed: rows that lie some lines apart, or columns where these are read in vectors, and panels
+of columns of the right one."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from xcc._mlir import Operation, Type, Value, arith_d, ir
 from xcc.passes.shared.values import vec
 from xcc.passes.tile.nests.dots import dot_of, fill_groups
 from xcc.passes.tile.nests.kept import Coords, Kept
+from xcc.passes.tile.nests.lines import lies_along
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.shared import SHARED, make_slots, packed_once
 from xcc.passes.tile.nests.tile_registers import tile_group
@@ -27,10 +29,12 @@ def packed(r: Retiler, product: Operation, number: int, unsigned: bool, group: i
     shape = ir.VectorType(value.type).shape
     if value in r.kept and ir.VectorType(value.type).element_type == element and not (group and number):
         return r.kept[value]
-    row, panel = _layout(r, shape, element, number, group)
     slots = r.slots.get((product, number))
+    row, panel = _layout(r, shape, element, number, group)
     if slots is None:
-        target = Kept(r.buffer([_size(shape, row)], element).memref, shape, element, 0, row, panel)
+        column = _column(r, value, element) if not number and not group else 0
+        size = prod(shape[:-2]) * column * shape[-1] if column else _size(shape, row)
+        target = Kept(r.buffer([size], element).memref, shape, element, 0, row, panel, column)
         _fill(r, value, target, unsigned, group)
         return target
 
@@ -72,9 +76,22 @@ def _layout(r: Retiler, shape: list[int], element: Type, number: int, group: int
     """Elements from row to row of the left operand, columns of a panel of the right one."""
     if number:
         return shape[-1], r.width(shape[-1], None if group else element)
+    return _apart(shape[-1], element), 0
+
+
+def _column(r: Retiler, value: Value, element: Type) -> int:
+    """Elements from column to column of a left operand, [..., m, k], whose neighbours lie side by side in memory along
+    m; 0 where they do not."""
+    *_, m, k = ir.VectorType(value.type).shape
+    last = ir.VectorType(value.type).rank - 1
+    turned = m >= r.lanes and lies_along(r, value, last - 1) and not (k > 1 and lies_along(r, value, last))
+    return _apart(m, element) if turned else 0
+
+
+def _apart(length: int, element: Type) -> int:
+    """From one line of so many elements to the next, so that they share no set of a cache."""
     bits = 64 if isinstance(element, ir.IndexType) else element.width
-    apart = shape[-1] * bits // 8 % WAYS == 0
-    return shape[-1] + (LINE * 8 // bits if apart else 0), 0
+    return length + (LINE * 8 // bits if length * bits // 8 % WAYS == 0 else 0)
 
 
 def _size(shape: list[int], row: int) -> int:
@@ -93,7 +110,7 @@ def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, group: int) ->
             piece = _widened(piece, vec(width, target.element), unsigned)
         target.store(piece, coords, lane)
 
-    r.nest(target.shape, body, len(target.shape) - 1, width=target.panel)
+    r.nest(target.shape, body, len(target.shape) - (2 if target.column else 1), width=target.panel)
 
 
 def _widened(piece: Value, kind: Type, unsigned: bool) -> Value:

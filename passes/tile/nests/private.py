@@ -15,16 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from xcc._mlir import Operation, Type, Value, arith_d, ir
-from xcc.passes.shared.combining import combiner, rmw_kind
+from xcc._mlir import Operation, Value, arith_d, ir
+from xcc.passes.shared.combining import rmw_kind
 from xcc.passes.shared.regions import for_loop, when
 from xcc.passes.shared.updates import emit_extent, neutral, update_kind
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, vec
 from xcc.passes.tile.nests.choice import before_lines
 from xcc.passes.tile.nests.chunks import CHUNKS_A_CORE
 from xcc.passes.tile.nests.lines import run_along
+from xcc.passes.tile.nests.single import combined
 from xcc.passes.walk import ops_where
 
 if TYPE_CHECKING:
@@ -52,19 +53,11 @@ class Private:
     alone: Value | None
     kind: str
 
-    def update(self, memref: Value, value: Value, place: Value) -> None:
-        """A plain update of `memref`, the copy or the buffer."""
-        old = op("memref.load", [value.type], [memref, place])
-        op("memref.store", [], [self._combined(old, value, value.type), memref, place])
-
     def update_line(self, memref: Value, values: Value, first: Value, mask: Value) -> None:
         """Plain updates of neighbours, from the place `first` on."""
         old = op("vector.maskedload", [values.type], [memref, first, mask, values])
-        made = self._combined(old, values, ir.VectorType(values.type).element_type)
+        made = combined(self.kind, old, values, ir.VectorType(values.type).element_type)
         op("vector.maskedstore", [], [memref, first, mask, made])
-
-    def _combined(self, old: Value, new: Value, element: Type) -> Value:
-        return cast(Value, combiner("sum" if self.kind == "add" else self.kind, element)(old, new))
 
 
 def copies(r: Retiler, source: Operation, updates: dict[Value, list[Operation]]) \

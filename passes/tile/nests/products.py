@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from xcc._mlir import Operation, Value, arith_d, ir, math_d
-from xcc.passes.shared.values import splat, splat_constant, vec
+from xcc.passes.shared.regions import for_loop
+from xcc.passes.shared.values import index, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.dots import dot_of, dot_step
 from xcc.passes.tile.nests.kept import Coords
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
 ROWS = {64: 13, 32: 6}  # of a block of sums, by the bytes of a vector: 26 and 12 vectors of 32 and 16, two a row
+SHORT = 4       # rows of a block behind the last whole one: no fewer, as so many sums hide how long one takes
 
 
 def _contract(r: Retiler, source: Operation) -> None:
@@ -38,11 +40,12 @@ def _contract(r: Retiler, source: Operation) -> None:
     *batch, m, n = list(kind.shape)
     k = ir.VectorType(lhs.type).shape[-1]
     most = ROWS.get(r.vector_bytes, 4) - shifted
-    height = -(-m // -(-m // most))     # blocks of about as many rows
-    width = r.width(n, kind.element_type)
-    each = r.lanes if dot else width
     last = len(kind.shape) - 1
     needed = Needed(r, source.results[0], [last - 1, last])
+    end = needed.ends[0]
+    height = _height(m, most, end is not None)
+    width = r.width(n, kind.element_type)
+    each = r.lanes if dot else width
 
     def block(lead: Coords, row: Value | int, column: Value | int, height: int) -> None:
         with needed.block(row, column):
@@ -69,12 +72,36 @@ def _contract(r: Retiler, source: Operation) -> None:
 
     def columns(places: list[Value | int]) -> None:
         *lead, column = places
+        if end is not None and _has_short(m, most):
+            with needed.block(0, column):
+                for begin, behind, size in _strips(end, m, height):
+                    with for_loop(begin, behind, index(size)) as row:
+                        sums_of(tuple(lead), [add(row, i) for i in range(size)], column)
+            return
         loops(r.wholes, [m - m % height], [height], lambda row: block(tuple(lead), row[0], column, height))
         if m % height:
             block(tuple(lead), m - m % height, column, m % height)
 
     # columns outside, so that a strip of the right operand stays near
     loops(r.wholes, [*batch, n], [*[1] * len(batch), width], columns)
+
+
+def _has_short(m: int, most: int) -> bool:
+    """Whether rows behind the last whole block are short ones: these are less than half of a block."""
+    return m > most >= 2 * SHORT and m % SHORT == 0
+
+
+def _height(m: int, most: int, ends: bool) -> int:
+    """Rows of a block of sums: all have about as many, or, where rows may end early, a multiple of SHORT."""
+    even = -(-m // -(-m // most))
+    return min(-(-even // SHORT) * SHORT, most - most % SHORT) if ends and _has_short(m, most) else even
+
+
+def _strips(end: Value, m: int, height: int) -> list[tuple[Value, Value, int]]:
+    """The rows up to `end` of `m`, as blocks of `height`, and what is left of them in short ones: begin, end, rows."""
+    last = arith_d.minsi(arith_d.maxsi(end, index(0)), index(m))
+    whole = arith_d.subi(last, arith_d.remui(last, index(height)))
+    return [(index(0), whole, height), (whole, last, SHORT)]
 
 
 def _multiply_add(x: Value, y: Value, total: Value) -> Value:

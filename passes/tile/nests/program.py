@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from math import prod
 from typing import Any
 
-from xcc._mlir import Block, Operation, Type, Value, ir
+from xcc._mlir import Block, Operation, Type, Value, arith_d, ir
 from xcc.diagnostics import CompilerBug, UserError
 from xcc.passes.shared.dot_instructions import DotProduct
 from xcc.passes.shared.updates import updated_only
-from xcc.passes.shared.values import is_vector, op, with_operands
+from xcc.passes.shared.values import index, is_vector, op, with_operands
 from xcc.passes.tile.nests import control, products, reductions, rows, scans, stores
 from xcc.passes.tile.nests.choice import is_flattened, is_lazy, kept, unit_reshape
-from xcc.passes.tile.nests.chunks import chunked
+from xcc.passes.tile.nests.chunks import chunked, instances_of
 from xcc.passes.tile.nests.instances import PEELED, emit_instance
 from xcc.passes.tile.nests.joined import keeping_reduction
 from xcc.passes.tile.nests.kept import Coords, Kept, memory_element
@@ -65,6 +65,7 @@ class Retiler:
         self.scans: dict[Operation, Running] = {}     # scans, at the piece that is being made
         self.bytes = 0
         self.wholes = Wholes()
+        self.single: Value | None = None    # whether one thread runs all instances
         self.whole = False          # all masks let everything through
 
     def get(self, value: Value) -> Value:
@@ -234,6 +235,7 @@ def _forall(r: Retiler, source: Operation) -> None:
     """scf.forall over the instances"""
     updates, products = updated_only(source), shared_products(source)
     if not updates and not products:
+        r.single = arith_d.cmpi(arith_d.CmpIPredicate.sle, instances_of(r, source), index(1))
         made = with_operands(source, map(r.get, source.operands))
         if PEELED in made.attributes:
             del made.attributes[PEELED]

@@ -6,16 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Operation, Value, arith_d, ir, owner_op, scf_d
-from xcc.passes.shared.combining import rmw_kind
 from xcc.passes.shared.regions import any_of, when
-from xcc.passes.shared.updates import UPDATES, emit_update
-from xcc.passes.shared.values import op
+from xcc.passes.shared.updates import UPDATES, emit_update, update_kind
 from xcc.passes.tile.nests.choice import before_lines
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.lines import run_along
 from xcc.passes.tile.nests.loops import loops
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.private import Private
+from xcc.passes.tile.nests.single import update_one, update_plainly
 from xcc.passes.tile.nests.sort import sort
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ def _atomic(r: Retiler, source: Operation) -> None:
     """tile.atomic or tile.compare_swap of a line of elements, in the shape that they had before"""
     operands = value, mask, *expected, places = before_lines(source)
     memref, element = source.operands[1], ir.VectorType(value.type).element_type
+    kind = "" if expected else update_kind(source)
     shape = list(ir.VectorType(places.type).shape)
     wanted = any(True for _ in source.results[0].uses)
     target = r.buffer(shape, element) if wanted else None
@@ -50,7 +50,8 @@ def _atomic(r: Retiler, source: Operation) -> None:
         with ir.InsertionPoint(branch.then_block):
             inner = Pieces(r)
             place, new, *wants = (inner.of(v, coords, 0, 0) for v in (places, value, *expected))
-            old = emit_update(source, r.get(memref), place, new, wants)
+            old = emit_update(source, r.get(memref), place, new, wants) if wants or kind == "exchange" \
+                else update_one(r, kind, r.get(memref), place, new)
             if target is not None:
                 target.store(old, coords, 0)
             scf_d.yield_([])
@@ -92,12 +93,11 @@ def _plain_or_atomic(r: Retiler, operands: tuple[Value, Value, Value], shape: li
         if width:
             loops(r.wholes, shape, [1] * lane + [width], lambda at: neighbours(at, memref))
         else:
-            nest(lambda v, at: private.update(memref, v, at))
+            nest(lambda v, at: update_plainly(private.kind, memref, at, v))
         return []
 
     def by_atomics() -> list[Value]:
-        rmw = rmw_kind(private.kind, element)
-        nest(lambda v, at: op("memref.atomic_rmw", [element], [v, memref, at], kind=rmw))
+        nest(lambda v, at: update_one(r, private.kind, memref, at, v))
         return []
 
     def in_place() -> list[Value]:

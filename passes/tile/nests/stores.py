@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xcc._mlir import Attribute, Operation, Type, Value, arith_d, ir, scf_d
-from xcc.passes.shared.values import index, op, splat_constant, vec
+from xcc.passes.shared.values import conjunction, index, op, splat_constant, vec
 from xcc.passes.tile.lowering.views import add, mul, value_of
 from xcc.passes.tile.nests.choice import dims_of, scans_of, written_scan
 from xcc.passes.tile.nests.kept import Coords, stepped
 from xcc.passes.tile.nests.pieces import Pieces, memref_stride, transfer_mask, transfer_place
 from xcc.passes.tile.nests.scans import scan_nest
+from xcc.passes.tile.nests.together import read_ahead, stores_with
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -36,42 +37,55 @@ def _bytes(memref: Type) -> int:
 
 
 def _write(r: Retiler, source: Operation) -> None:
-    """vector.transfer_write"""
-    if STREAM not in source.attributes:
-        _nest(r, source, {})
+    """vector.transfer_write: those of one nest together, where the last of them stands"""
+    stores = stores_with(source)
+    if source != stores[-1]:
         return
-    branch = scf_d.IfOp(_streams(r, source), has_else=True)
+    large = conjunction(_streams(r, s) if STREAM in s.attributes else None for s in stores)
+    if large is None:
+        _nest(r, stores, {})
+        return
+    branch = scf_d.IfOp(large, has_else=True)
     for block, how in ((branch.then_block, {"nontemporal": ir.BoolAttr.get(True)}), (branch.else_block, {})):
         with ir.InsertionPoint(block):
-            _nest(r, source, how)
+            _nest(r, stores, how)
             scf_d.yield_([])
 
 
-def _nest(r: Retiler, source: Operation, how: dict[str, Attribute]) -> None:
-    """The loops around the stores; those of whole vectors have the attributes `how`."""
-    value = source.operands[0]
+def _nest(r: Retiler, stores: list[Operation], how: dict[str, Attribute]) -> None:
+    """The loops around the stores; those past the caches, of whole vectors, have the attributes `how`."""
+    value = stores[0].operands[0]
     shape = ir.VectorType(value.type).shape
-    dims = dims_of(source)
-    rank = ir.MemRefType(source.operands[1].type).rank
+    dims = dims_of(stores[0])
+    rank = ir.MemRefType(stores[0].operands[1].type).rank
     along = next((i for i, d in enumerate(dims) if d == rank - 1 and shape[i] > 1), -1)
     order = sorted(range(len(dims)), key=lambda i: dims[i])
 
     def body(coords: Coords, lane: int, width: int) -> None:
         pieces = Pieces(r)
-        piece = pieces.of(value, coords, lane, width)
-        memref, places, where = transfer_place(r, source, coords, 2)
-        mask = transfer_mask(pieces, source, coords, lane, width, where)
-        if where[lane] == len(places) - 1:
-            _store(piece, memref, places, mask, how)
-            return
-        every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
-        op("vector.scatter", [], [memref, *places, stepped(width, memref_stride(memref, where[lane])), every, piece])
+        for n, store in enumerate(stores):
+            for later in stores[n + 1:]:
+                read_ahead(pieces, later.operands[0], store, coords, lane, width)
+            _store_piece(r, pieces, store, coords, lane, width, how if STREAM in store.attributes else {})
 
     scan = next((o for o in scans_of(value) if written_scan(o)), None)
     if scan is None:
         r.nest(shape, body, along, order)
     else:
         scan_nest(r, scan, shape, along, order, body)
+
+
+def _store_piece(r: Retiler, pieces: Pieces, source: Operation, coords: Coords, lane: int, width: int,
+                 how: dict[str, Attribute]) -> None:
+    """The part of a store whose piece begins at `coords`."""
+    piece = pieces.of(source.operands[0], coords, lane, width)
+    memref, places, where = transfer_place(r, source, coords, 2)
+    mask = transfer_mask(pieces, source, coords, lane, width, where)
+    if where[lane] == len(places) - 1:
+        _store(piece, memref, places, mask, how)
+        return
+    every = mask if mask is not None else splat_constant(vec(width, ir.IntegerType.get_signless(1)), 1)
+    op("vector.scatter", [], [memref, *places, stepped(width, memref_stride(memref, where[lane])), every, piece])
 
 
 def _store(piece: Value, memref: Value, places: list[Value], mask: Value | None, how: dict[str, Attribute]) -> None:

@@ -122,8 +122,9 @@ func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) a
   return
 }
 
-// A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, 13 rows of
-// sums go over k in registers, the last of 64 are 12. The two vectors of a row are made one by one.
+// A product's sums stay where the loop carries them: operands are packed, the right one in panels of 32 columns, 12 rows of
+// sums go over k in registers, as far as rows of `c` reach, what is left in blocks of 4. The two vectors of a row are made
+// one by one.
 // CHECK-LABEL: func.func @product(
 // CHECK: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<4096xf32>
 // CHECK: scf.for
@@ -132,14 +133,16 @@ func.func @running(%x: memref<?x?xf32> {tile.name = "x"}, %y: memref<?x?xf32>) a
 // CHECK: vector.store %{{.*}}, %[[PANELS]][%[[AT:.*]]] :
 // CHECK: %[[NEXT:.*]] = arith.addi %[[AT]], %c1024
 // CHECK: vector.store %{{.*}}, %[[PANELS]][%[[NEXT]]] :
-// CHECK: scf.for {{.*}} = %c0 to %c52 step %c13
-// CHECK-COUNT-13: vector.load %[[SUMS]]
-// CHECK: scf.for {{.*}} iter_args
-// CHECK-COUNT-13: math.fma {{.*}} : vector<32xf32>
-// CHECK-COUNT-13: vector.store %{{.*}}, %[[SUMS]]
+// CHECK: scf.for {{.*}} = %c0 to %[[WHOLE:.*]] step %c12
+// CHECK-COUNT-12: vector.load %[[SUMS]]
 // CHECK: scf.for {{.*}} iter_args
 // CHECK-COUNT-12: math.fma {{.*}} : vector<32xf32>
 // CHECK-COUNT-12: vector.store %{{.*}}, %[[SUMS]]
+// CHECK: scf.for {{.*}} = %[[WHOLE]] to %{{.*}} step %c4
+// CHECK: scf.for {{.*}} iter_args
+// CHECK-COUNT-4: math.fma {{.*}} : vector<32xf32>
+// CHECK-NOT: math.fma
+// CHECK-COUNT-4: vector.store %{{.*}}, %[[SUMS]]
 // CHECK-COUNT-2: vector.store %{{.*}}, %arg2
 // CHECK-NOT: vector.store
 // CHECK-COUNT-2: vector.maskedstore
@@ -162,7 +165,9 @@ func.func @product(%a: memref<?x?xf32> {tile.name = "a"}, %b: memref<?x?xf32>, %
 
 // A buffer that is updated in one way only: a chunk of instances updates a copy, which it adds to the buffer at its end.
 // CHECK-LABEL: func.func @count(
+// A chunk of all instances has no need of atomics.
 // CHECK: scf.forall (%{{.*}}) in (%{{.*}})
+// CHECK: %[[SINGLE:.*]] = arith.cmpi sge
 // CHECK: %[[COPY:.*]] = memref.alloca() {{.*}} : memref<65536xi32>
 // CHECK: %[[USED:.*]] = arith.andi
 // CHECK: scf.if %[[USED]]
@@ -171,6 +176,9 @@ func.func @product(%a: memref<?x?xf32> {tile.name = "a"}, %b: memref<?x?xf32>, %
 // CHECK: scf.if %[[USED]]
 // CHECK-NOT: memref.atomic_rmw
 // CHECK: memref.store %{{.*}}, %[[COPY]]
+// CHECK: } else {
+// CHECK: scf.if %[[SINGLE]]
+// CHECK: memref.store %{{.*}}, %arg1
 // CHECK: } else {
 // CHECK: memref.atomic_rmw addi %{{.*}}, %arg1
 // CHECK: scf.if %[[USED]]
@@ -388,13 +396,15 @@ func.func @sorted(%x: memref<?x?xi32>, %y: memref<?x?xi32>) attributes {tile.gri
 // Of a product whose last rows and columns are not stored no blocks of sums are made behind what is.
 // CHECK-LABEL: func.func @few(
 // CHECK: scf.for %[[J:.*]] = %c0 to %c64 step %c32
-// CHECK: scf.for %[[I:.*]] = %c0 to %c52 step %c13
-// CHECK-DAG: %[[DOWN:.*]] = arith.cmpi slt, %[[I]], %[[ROWS:.*]] :
-// CHECK-DAG: %[[ALONG:.*]] = arith.cmpi slt, %[[J]], %[[COLUMNS:.*]] :
-// CHECK: %[[IN:.*]] = arith.andi %[[DOWN]], %[[ALONG]]
-// CHECK-NEXT: scf.if %[[IN]] {
+// CHECK: %[[ALONG:.*]] = arith.cmpi slt, %[[J]], %[[COLUMNS:.*]] :
+// CHECK-NEXT: scf.if %[[ALONG]] {
+// CHECK: %[[ROWS:.*]] = arith.minsi
+// CHECK: %[[REST:.*]] = arith.remui %[[ROWS]], %c12
+// CHECK: %[[WHOLE:.*]] = arith.subi %[[ROWS]], %[[REST]]
+// CHECK: scf.for {{.*}} = %c0 to %[[WHOLE]] step %c12
 // CHECK: math.fma
-// CHECK: arith.minsi %[[ROWS]], %c64
+// CHECK: scf.for {{.*}} = %[[WHOLE]] to %[[ROWS]] step %c4
+// CHECK: math.fma
 func.func @few(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
@@ -402,6 +412,57 @@ func.func @few(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) at
   %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [64, 16]} : (memref<?x?xf32>, f32, index, index) -> vector<64x16xf32>
   %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
   %r = "tile.contract"(%x, %y, %none) : (vector<64x16xf32>, vector<16x64xf32>, vector<64x64xf32>) -> vector<64x64xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<64x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// Nor behind those that a mask of places takes of it, though sums go over all of what it makes.
+// CHECK-LABEL: func.func @chosen(
+// CHECK: scf.forall (%[[FIRST:.*]]) in (9)
+// CHECK: %[[END:.*]] = arith.subi %[[N:.*]], %[[FIRST]]
+// CHECK: scf.for %[[J:.*]] = %c0 to %c64 step %c32
+// CHECK-NEXT: %[[IN:.*]] = arith.cmpi slt, %[[J]], %[[END]]
+// CHECK-NEXT: scf.if %[[IN]] {
+// CHECK: math.fma
+func.func @chosen(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?xf32>) attributes {tile.grid = [9]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %b, %c1 : memref<?x?xf32>
+  %first = "tile.program_id"() {axis = 0 : i64} : () -> index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<64x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [64, 16]} : (memref<?x?xf32>, f32, index, index) -> vector<64x16xf32>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %r = "tile.contract"(%x, %y, %none) : (vector<64x16xf32>, vector<16x64xf32>, vector<64x64xf32>) -> vector<64x64xf32>
+  %i = "tile.iota"() {size = 64, dtype = index} : () -> vector<64xindex>
+  %o = "tile.broadcast"(%first) {shape = [64]} : (index) -> vector<64xindex>
+  %p = arith.addi %i, %o : vector<64xindex>
+  %e = "tile.broadcast"(%n) {shape = [64]} : (index) -> vector<64xindex>
+  %m = arith.cmpi slt, %p, %e : vector<64xindex>
+  %w = "tile.broadcast"(%m) {shape = [64, 64]} : (vector<64xi1>) -> vector<64x64xi1>
+  %s = arith.select %w, %r, %none : vector<64x64xi1>, vector<64x64xf32>
+  %t = "tile.reduce"(%s) {axes = [1], kind = "sum"} : (vector<64x64xf32>) -> vector<64xf32>
+  "tile.store"(%t, %c, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
+// A left operand that is turned is read along its rows, and packed as columns.
+// CHECK-LABEL: func.func @turned(
+// CHECK: %[[COLUMNS:.*]] = memref.alloca() {{.*}} : memref<1024xf32>
+// CHECK-NOT: vector.gather
+// CHECK: %[[LINE:.*]] = vector.maskedload %arg0{{.*}} vector<32xf32>
+// CHECK: vector.store %[[LINE]], %[[COLUMNS]]
+// CHECK-NOT: vector.gather
+// CHECK: memref.load %[[COLUMNS]]
+// CHECK: math.fma
+func.func @turned(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<64x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %t = "tile.transpose"(%x) {order = [1, 0]} : (vector<16x64xf32>) -> vector<64x16xf32>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %r = "tile.contract"(%t, %y, %none) : (vector<64x16xf32>, vector<16x64xf32>, vector<64x64xf32>) -> vector<64x64xf32>
   "tile.store"(%r, %c, %c0, %c0) : (vector<64x64xf32>, memref<?x?xf32>, index, index) -> ()
   return
 }

@@ -224,3 +224,16 @@ def test_too_much_memory_and_arrays_backwards_are_refused():
     program = tile.build("negated", {"x": tile.BufferOf("f32", (None,), (None,))}, negated, grid=(1,))
     with pytest.raises(UserError, match="x_stride_0 is -1: code reads no array backwards"):
         tile.run(program, [random(8)[::-1]])
+
+
+def test_the_interpreter_refuses_elements_that_share_memory():
+    """Windows over a row, a row given as many: memory of their sizes has no room for what they span."""
+    def doubled(x, y):
+        y.store((0, 0), x.tile((0, 0), (4, 8), 0) * 2.0)
+
+    rows = tile.BufferOf("f32", (None, None), (None, 1))
+    program = tile.build("doubled", {"x": rows, "y": MATRIX}, doubled, grid=(1,))
+    made = tile.compile(program, "nvptx", "sm_80", emit=False)
+    for x in (np.broadcast_to(random(8), (4, 8)), np.lib.stride_tricks.sliding_window_view(random(11), 8)):
+        with pytest.raises(UserError, match="x has elements that share memory"):
+            made.interpret([x, np.zeros((4, 8), np.float32)])

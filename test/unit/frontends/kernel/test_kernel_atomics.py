@@ -48,6 +48,27 @@ def test_kinds_and_types(dtype: str, extent: int) -> None:
         got = y.copy()
         update[(13, -(-n // 256 // 13))](x, places, got, kind, BLOCK=256)
         np.testing.assert_array_equal(got, expected(x, places, y, kind), err_msg=f"{dtype} {kind}")
+        got = y.copy()
+        update[(1, 1)](x[:250], places[:250], got, kind, BLOCK=256)     # by one thread
+        np.testing.assert_array_equal(got, expected(x[:250], places[:250], y, kind), err_msg=f"{dtype} {kind}")
+
+
+@xcc.kernel
+def numbered(places, counts, numbers):
+    """Each element's number among those of its place, and how many there are."""
+    at = xcc.program_id(0) * 64
+    numbers.store(at, counts.atomic_add(places.tile(at, 64, other=-1), 1))
+
+
+@pytest.mark.parametrize("instances", [1, 5])
+def test_old_values(instances: int) -> None:
+    """Each update finds another number, whether one thread makes all of them or several."""
+    places = np.random.default_rng(0).integers(0, 7, 64 * instances - 3)
+    counts, numbers = np.zeros(7, np.int32), np.zeros(len(places), np.int32)
+    numbered[(instances,)](places, counts, numbers)
+    np.testing.assert_array_equal(counts, np.bincount(places, minlength=7))
+    for place, n in enumerate(counts):
+        np.testing.assert_array_equal(np.sort(numbers[places == place]), np.arange(n))
 
 
 @xcc.kernel

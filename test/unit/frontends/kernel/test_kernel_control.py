@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,35 @@ def lists(x, y):
     y.store(2, pair[0] * pair[1])
 
 
+@dataclass
+class Extremes:
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True)
+class Sums:
+    total: Any
+    extremes: Extremes
+
+    def plus(self, t):
+        return Sums(self.total + t, self.extremes)
+
+
+@xcc.kernel
+def records(x, y):
+    """Objects of dataclasses do so, too, and what they hold."""
+    sums, held = Sums(xcc.zeros(1), Extremes(0, 0)), Sums(0.0, Extremes(xcc.full(1, 9.0), xcc.full(1, -9.0)))
+    same = held.extremes
+    for i in range(x.shape[0]):
+        sums = sums.plus(t := x.tile(i, 1))
+        held.extremes.low = xcc.minimum(held.extremes.low, t)
+        if i > 1:
+            held.extremes.high = xcc.maximum(held.extremes.high, t * 2)
+    y.store(0, sums.total)
+    y.store(1, held.extremes.high - same.low)
+
+
 @xcc.kernel
 def counts_down(x, y):
     n, at = x.shape[0], 0
@@ -209,7 +239,7 @@ def goes_on(x, y):
     y.store(4, seen)
 
 
-KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place, lists,
+KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place, lists, records,
            counts_down, truths, goes_on)
 
 

@@ -39,6 +39,14 @@ def bits_of_floats(x, y):
     y.store(0, x.tile(0, 4) & 1)  # & is for integers and bools
 
 
+def shifted_float(x, y):
+    y.store(0, x.tile(0, 4) << 1)  # << is for integers; use a * 2.0 ** b
+
+
+def lambda_of_three(x, y):
+    y.store(0, xcc.reduce(x.tile(0, 4), 0, lambda a, b, c: a))  # lambda_of_three.<locals>.<lambda>() missing 1
+
+
 def modulo(x, y):
     y.store(0, x.tile(0, 4) % 2.0)  # use a - xcc.floor(a / b) * b
 
@@ -187,7 +195,7 @@ def gives(x, y):  # gives back f32[4], which nothing takes: write it to an array
 
 
 BOTH = (numpy_function, set_element, method, load, length, of_outside, gives, shapes, no_power_of_two, size_of_run,
-        bools, bits_of_floats, modulo, signs, too_large, product, product_shapes,
+        bools, bits_of_floats, shifted_float, modulo, signs, too_large, product, product_shapes,
         accumulator, rank, stored_rank, fractions, float_offset, float_index, axis, condition, truth, python_list,
         sorted_pair, summed_array, whole_array, indexed, element, power, rounded, other_tile,
         mask_without_other, type_name, atomic_kind, swapped_float, number_for_a_bool)
@@ -343,8 +351,8 @@ def endless(x, y):
 
 
 TRACED = (grows, endless, unknown_function, misspelt_function, unknown_type, unknown_name, wrong_arguments,
-          one_branch, one_loop, set_ahead_of_a_break, no_range, function_of_numbers, branches, counter, broken,
-          left_in_with, sometimes_returned, as_shape, in_list, escapes,
+          lambda_of_three, one_branch, one_loop, set_ahead_of_a_break, no_range, function_of_numbers, branches, counter,
+          broken, left_in_with, sometimes_returned, as_shape, in_list, escapes,
           no_step, longer, changes_globals)
 
 

@@ -26,6 +26,12 @@ def stored_parts(a: Any, b: Any, wide: Any, short: Any, USE: xcc.constexpr) -> N
         short.store((0, 0), t.sum(axis=0, keepdims=True))
     if USE == "sum of columns":
         short.store((0, 0), (t - t.sum(axis=1, keepdims=True))[:, :])
+    if USE == "chosen":
+        chosen = xcc.where((xcc.arange(BLOCK) + a.shape[1] // 25 < a.shape[1])[None, :], t, 1.0)
+        short.store((0, 0), chosen.sum(axis=1, keepdims=True))
+    if USE == "chosen rows":
+        chosen = xcc.where((xcc.arange(BLOCK) < b.shape[1])[:, None], t, 1.0)
+        short.store((0, 0), chosen.sum(axis=0, keepdims=True))
     if USE == "product":
         short.store((0, 0), xcc.dot(t, t.T))
     if USE == "places":
@@ -33,16 +39,21 @@ def stored_parts(a: Any, b: Any, wide: Any, short: Any, USE: xcc.constexpr) -> N
                       mask=xcc.arange(BLOCK)[:, None] % 32 == 0)
 
 
-def _meaning(use: str, t: Any) -> Any:
-    return {"both": 2 * t, "sum of rows": t.sum(0, keepdims=True), "sum of columns": t - t.sum(1, keepdims=True),
+def _meaning(use: str, t: Any, columns: int) -> Any:
+    at = np.arange(BLOCK)
+    return {"chosen": np.where(at < 48, t, 1).sum(1, keepdims=True),
+            "chosen rows": np.where(at[:, None] < columns, t, 1).sum(0, keepdims=True),
+            "both": 2 * t, "sum of rows": t.sum(0, keepdims=True), "sum of columns": t - t.sum(1, keepdims=True),
             "product": t @ t.T, "places": t.max(1, keepdims=True)[::32]}[use]
 
 
-@pytest.mark.parametrize("use", ["both", "sum of rows", "sum of columns", "product", "places"])
+@pytest.mark.parametrize("use", ["both", "sum of rows", "sum of columns", "product", "places", "chosen",
+                                 "chosen rows"])
 def test_parts_of_products(use: str) -> None:
     """Rows and columns behind the end of what is stored count where others are computed of them."""
     rng = np.random.default_rng(0)
-    for rows, columns, short in ((1, 40, (64, 64)), (37, 3, (2, 50)), (64, 33, (1, 64)), (13, 64, (30, 1))):
+    for rows, columns, short in ((1, 40, (64, 64)), (37, 3, (2, 50)), (64, 33, (1, 64)), (13, 64, (30, 1)),
+                                 (60, 64, (49, 9))):
         a, b = (rng.integers(-3, 4, s).astype(np.float32) for s in ((rows, 50), (50, columns)))
         whole = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32)
         whole[0][:rows, :50], whole[1][:50, :columns] = a, b
@@ -51,6 +62,6 @@ def test_parts_of_products(use: str) -> None:
         stored_parts[(1,)](a, b, wide, other, USE=use)
         np.testing.assert_array_equal(wide, t[:rows, :columns])
         wanted = np.zeros(short, np.float32)
-        part = _meaning(use, t)[:short[0], :short[1]]
+        part = _meaning(use, t, columns)[:short[0], :short[1]]
         wanted[:part.shape[0], :part.shape[1]] = part
         np.testing.assert_array_equal(other, wanted)
