@@ -20,7 +20,7 @@ from torch._higher_order_ops.associative_scan import generic_associative_scan
 from torch._higher_order_ops.scan import scan
 from torch.fx.experimental import _config as sizes
 
-Called = Callable[[UserFunctionVariable, Frame, Sequence[VariableTracker], dict[str, VariableTracker]], VariableTracker]
+Called = Callable[[UserFunctionVariable, Frame, list[VariableTracker], dict[str, VariableTracker]], VariableTracker]
 
 __all__ = ["by_loops"]
 
@@ -28,7 +28,7 @@ __all__ = ["by_loops"]
 def by_loops(function: Called) -> Called:
     """``UserFunctionVariable.call_function``."""
 
-    def call_function(own: UserFunctionVariable, tx: Frame, args: Sequence[VariableTracker],
+    def call_function(own: UserFunctionVariable, tx: Frame, args: list[VariableTracker],
                       kwargs: dict[str, VariableTracker]) -> VariableTracker:
         if own.fn is generic_associative_scan and sizes.backed_size_oblivious:
             own = UserFunctionVariable(cast(FunctionType, _scanned))
