@@ -59,7 +59,7 @@ def _guard_depth(node: torch.fx.Node) -> None:
     named = dict(zip((a.name for a in node.target._schema.arguments), node.args, strict=False)) | node.kwargs  # type: ignore[union-attr]
     weight = named["weight"]
     sizes = weight.meta["val"].shape[:2] if isinstance(weight, torch.fx.Node) else ()
-    if named.get("groups", 1) != 1 and 1 in [size for size in sizes if isinstance(size, int)]:
+    if named.get("groups", 1) != 1 and 1 in map(hint_of, sizes):
         for size in sizes:
             if hint_of(size) is not None:
                 guarded(size == hint_of(size))

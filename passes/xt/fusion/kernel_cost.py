@@ -188,7 +188,8 @@ class KernelCost:
         key = n.index, k, need.lanes
         if key not in self._ways:
             lanes = need.lanes if need.lanes < 0 else lanes_of(n, k, need.lanes)
-            computed = self._across(n) if n.name == "concatenate" else float(n.name in COMPUTED and not is_stored_pad(n))
+            places = n.name in COMPUTED and not is_stored_pad(n)
+            computed = self._across(n) if n.name == "concatenate" else float(places)
             self._ways[key] = self._times(n, k, need.lanes), lanes, computed
         times, lanes, computed = self._ways[key]
         distinct = min(self._value(n.operands[k]).size, need.distinct * max(times, 1))
