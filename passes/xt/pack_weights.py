@@ -120,7 +120,7 @@ class _Packer:
         if columns <= self.width and not transposed and group == 1:     # one panel as it is
             return None
         width = panel_width(columns, self.width, group == 1)
-        panels, groups = -(-columns // width), groups_of(depth, self.to(op))
+        panels, groups = -(-columns // width), groups_of(depth, self.to(op), columns)
         w = self.weight(op, f"panels{width}{'t' if transposed else ''}{f'x{group}' if group > 1 else ''}",
                         (panels, depth, width) if group == 1 else (panels, groups, width, group),
                         lambda w: pack_columns(w.T if transposed else w, width, group, groups))

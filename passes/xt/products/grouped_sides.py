@@ -108,10 +108,13 @@ def _in_panels(op: Operation, to: Groups) -> Value | None:
 def _cut_pays(op: Operation, to: Groups) -> bool:
     """Whether the left side, an input, would be copied for some zeros in each row, and the result is less."""
     lhs, depth = op.operands[0], xt.shape_of(op.operands[0])[-1]
-    if mod(depth, to.step) == 0 or isinstance(depth, int) and depth < to.step or not _is_input(lhs) \
-            or not xt.is_float(xt.TensorType.of(lhs).dtype):
+    columns = xt.shape_of(op.results[0])[-1]
+    if not _is_input(lhs) or not xt.is_float(xt.TensorType.of(lhs).dtype):
         return False
-    return SUMS_READ * _size(xt.shape_of(op.results[0])[-1:], NOMINAL_DIM) <= _size((depth,), NOMINAL_DIM)
+    if isinstance(depth, int) and (depth < to.step or groups_of(depth, to, columns) * to.group == depth):
+        return False
+    return mod(depth, to.step) != 0 and \
+        SUMS_READ * _size((columns,), NOMINAL_DIM) <= _size((depth,), NOMINAL_DIM)
 
 
 def _size(dims: tuple[Dim, ...], unknown: int) -> int:
@@ -140,7 +143,8 @@ def _packed(op: Operation, lhs: Value, rhs: Value, depth: Dim, dtype: str, to: G
     a, dims = xt.attrs_of(op), xt.shape_of(rhs)
     batch, last, k = len(a.rhs_batch), len(xt.shape_of(lhs)) - 1, a.rhs_contract[0]
     columns, group = dims[2 * batch + 1 - k], to.group
-    blocks = blocks_of(depth, to)
+    blocks: tuple[Dim, ...] = (groups_of(depth, to, columns),) if isinstance(depth, int) \
+        else (ceildiv(depth, to.step), TILE_GROUPS)      # blocks of a sum of unknown length
     width = panel_width(columns, to.width, False) if isinstance(columns, int) else to.width
     left = filled(lhs, product(blocks) * group - xt.shape_of(lhs)[-1])
     place, outer = (*range(batch), k, 2 * batch + 1 - k), xt.shape_of(left)[:-1]
@@ -156,14 +160,8 @@ def _packed(op: Operation, lhs: Value, rhs: Value, depth: Dim, dtype: str, to: G
     return xt.packed_matmul(left, right, columns=(columns,), batch=batch, dtype=dtype)
 
 
-def blocks_of(depth: Dim, to: Groups) -> tuple[Dim, ...]:
-    """Groups of a sum of `depth` terms, in blocks where these are not known."""
-    if isinstance(depth, int):
-        return (groups_of(depth, to),)
-    return ceildiv(depth, to.step), TILE_GROUPS
-
-
-def groups_of(depth: int, to: Groups) -> int:
-    """Groups of a sum of `depth` terms: more than it needs, of zeros, where tile registers take them faster."""
+def groups_of(depth: int, to: Groups, columns: Dim = 0) -> int:
+    """Groups of a sum of `depth` terms: more than it needs, of zeros, where tile registers take them faster for so many
+    columns, if that is known."""
     least = -(-depth // to.group)
-    return tile_groups(least) if to.group > 1 and to.tiles else least
+    return tile_groups(least, columns if isinstance(columns, int) else 0) if to.group > 1 and to.tiles else least

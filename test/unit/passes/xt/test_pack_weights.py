@@ -144,6 +144,13 @@ def test_groups_that_fill_tile_registers(groups, filled, step):
     assert (tile_groups(groups), tile_step(filled)) == (filled, step)
 
 
+@pytest.mark.parametrize("groups, columns, filled", [
+    (250, 1000, 256), (250, 100, 250), (256, 1000, 256), (24, 1000, 24)])
+def test_groups_are_filled_for_many_columns(groups, columns, filled):
+    """A step less for each row and column is worth a copy of the rows."""
+    assert tile_groups(groups, columns) == filled
+
+
 @pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 2, 3, 1)])
 @pytest.mark.parametrize("columns, depth, summed", [(5, 6, 3), (5, 7, 3), (5, 6, 2), (M, 6, 3), (5, M, 3), (M, M, 2)])
 @pytest.mark.parametrize("chip", ["znver4", "sapphirerapids"])
@@ -175,9 +182,9 @@ def test_computed_operands_are_grouped(order, columns, depth, summed, chip):
     np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
 
 
-SIDES = [((N, 64), (100, 64), 0, 1), ((5, 64), (100, 64), 1, 1), ((5, 70), (100, 70), 1, 2),
-         ((2, 3, 70), (M, 70), 1, 2), ((100, 64), (5, 64), 0, 1), ((100, 70), (5, 70), 0, 2), ((5, M), (N, M), 1, 2),
-         ((100, 70), (90, 70), 0, 1)]
+SIDES = [((N, 64), (100, 64), 0, 1), ((5, 64), (100, 64), 1, 1), ((5, 71), (100, 71), 1, 2),
+         ((2, 3, 71), (M, 71), 1, 2), ((100, 64), (5, 64), 0, 1), ((100, 71), (5, 71), 0, 2), ((5, M), (N, M), 1, 2),
+         ((100, 71), (90, 71), 0, 1), ((100, 500), (64, 500), 0, 1)]
 """The shapes of two inputs whose rows are multiplied, whether their sides are exchanged, and the products there are."""
 
 
