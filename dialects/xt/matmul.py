@@ -12,7 +12,7 @@ from xcc.dialects.xt.fields import boolean, dims, dtype, integer, integers, oper
 from xcc.dialects.xt.numeric import NARROW, Array
 from xcc.dialects.xt.op import BUILDERS, Attrs, InferError, XtOp, axis_of, build
 from xcc.dialects.xt.types import TensorType, is_float, numpy_dtype
-from xcc.symbolic import Dim
+from xcc.symbolic import Dim, product
 
 PRECISIONS = ("", "tf32")
 """Types to which a product may round f32 operands; "": none."""
@@ -78,9 +78,9 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     """Sum over the last dim of a times a matrix [K, N] that lies in panels of P columns; columns = [N].
 
     b is [ceil(N / P), K, P]: column n is n mod P of panel n // P; what lies past the last column is not used. Or b is
-    [ceil(N / P), K / G, P, G], with every G rows of a column next to each other, or [ceil(N / P), Q, K / G, P, G] for
-    an a that is summed over its last two dims, [.., Q, K]. The first `batch` dims of a and b are the same; with
-    `panels_first` they come behind the panels in b, [ceil(N / P), .., K / G, P, G]. Sums are formed as in dot_general.
+    [ceil(N / P), K / G, P, G], with every G rows of a column next to each other, or [ceil(N / P), Q, K / Q / G, P, G],
+    these in Q blocks. The first `batch` dims of a and b are the same; with `panels_first` they come behind the panels
+    in b, [ceil(N / P), .., K / G, P, G]. Sums are formed as in dot_general.
     """
 
     a = operand()
@@ -97,29 +97,29 @@ class PackedMatmul(XtOp, name="packed_matmul"):
     def infer(a: Attrs, lhs: TensorType, rhs: TensorType) -> TensorType:
         if is_float(lhs.dtype) != is_float(rhs.dtype) or is_float(lhs.dtype) != is_float(a.dtype):
             raise InferError(f"cannot multiply {lhs.dtype} with {rhs.dtype} into {a.dtype}")
-        summed = 1 + (rhs.rank - a.batch == 5)
-        if a.batch < 0 or lhs.rank < summed + a.batch or rhs.rank - a.batch not in (3, 4, 5) or len(a.columns) != 1:
-            raise InferError(f"a needs dims to sum over, b rank 3 to 5 behind {a.batch} of both, and columns one dim, "
+        if a.batch < 0 or lhs.rank < 1 + a.batch or rhs.rank - a.batch not in (3, 4, 5) or len(a.columns) != 1:
+            raise InferError(f"a needs a dim to sum over, b rank 3 to 5 behind {a.batch} of both, and columns one dim, "
                              f"not ranks {lhs.rank} and {rhs.rank} and {len(a.columns)}")
         both, first = tuple(range(a.batch)), int(a.panels_first)
         _paired(lhs, rhs, both, tuple(d + first for d in both), "batch")
         shape = (rhs.shape[0], *rhs.shape[a.batch + 1:]) if first else rhs.shape[a.batch:]
         panels, *depth, width, group = shape if len(shape) > 3 else (*shape, 1)
-        depth[-1] = depth[-1] * group
-        if any(merge_dim(m, n) is None for m, n in zip(lhs.shape[-summed:], depth, strict=True)):
-            raise InferError(f"contracted dims differ: {lhs.shape[-summed:]} and {depth}")
+        summed = product((*depth, group))
+        if merge_dim(lhs.shape[-1], summed) is None:
+            raise InferError(f"contracted dims differ: {lhs.shape[-1]} and {summed}")
         n, = a.columns
         if all(isinstance(d, int) for d in (panels, width, n)) and not 0 <= panels * width - n < width:
             raise InferError(f"{panels} panels of {width} columns do not hold {n} columns")
-        return TensorType((*lhs.shape[:-summed], *a.columns), a.dtype)
+        return TensorType((*lhs.shape[:-1], *a.columns), a.dtype)
 
     def evaluate(a: Attrs, lhs: Array, rhs: Array) -> Array:
         rhs = np.moveaxis(rhs, 0, a.batch) if a.panels_first else rhs
         wide, batch = accumulator(a.dtype), rhs.shape[:a.batch]
-        outer = lhs.shape[:-1 - (rhs.ndim - a.batch == 5)]
+        outer = lhs.shape[:-1]
         if rhs.ndim - a.batch > 3:
-            rhs = np.moveaxis(rhs, -1, -2).reshape(*batch, rhs.shape[a.batch], -1, rhs.shape[-2])
-        matrix = np.moveaxis(rhs, -2, -3).reshape(*batch, rhs.shape[-2], -1)[..., :a.columns[0]]
+            rhs = np.moveaxis(rhs, -1, -2).reshape(*batch, rhs.shape[a.batch], lhs.shape[-1], rhs.shape[-2])
+        matrix = np.moveaxis(rhs, -2, -3).reshape(*batch, rhs.shape[-2], rhs.shape[-3] * rhs.shape[-1])
+        matrix = matrix[..., :a.columns[0]]
         rows = lhs.reshape(*batch, prod(outer[a.batch:]), rhs.shape[-2])
         with np.errstate(all="ignore"):
             out = products.matmul(rows.astype(wide), matrix.astype(wide))

@@ -39,16 +39,30 @@ def guard_broadcasts(module: torch.fx.GraphModule) -> None:
 
 def guard_numbers(module: torch.fx.GraphModule) -> None:
     """Puts numbers, with guards, in the place of sizes and ints that an op takes as constants, as of ``conv2d(x, w,
-    padding=x.shape[2] % 4)``: another one is compiled anew. Those that only a run tells stay; the converter names them
-    in an error."""
+    padding=x.shape[2] % 4)``: another one is compiled anew; so are other channels of a depthwise convolution's filter.
+    Those that only a run tells stay; the converter names them in an error."""
     for node in module.graph.nodes:
         op = node.target
         names = _NUMBERS.get(op._opname, ()) if isinstance(op, torch._ops.OpOverload) and op.namespace == "aten" else ()
         if not names:
             continue
+        if "groups" in names:
+            _guard_depth(node)
         places = [a.name in names for a in op._schema.arguments]
         node.args = tuple(_as_numbers(a) if fixed else a for a, fixed in zip(node.args, places, strict=False))
         node.kwargs = {name: _as_numbers(a) if name in names else a for name, a in node.kwargs.items()}
+
+
+def _guard_depth(node: torch.fx.Node) -> None:
+    """Has the channels of a filter be numbers where a group has one channel: how many groups there are is one, and of
+    known channels all groups are one loop."""
+    named = dict(zip((a.name for a in node.target._schema.arguments), node.args, strict=False)) | node.kwargs  # type: ignore[union-attr]
+    weight = named["weight"]
+    sizes = weight.meta["val"].shape[:2] if isinstance(weight, torch.fx.Node) else ()
+    if named.get("groups", 1) != 1 and 1 in map(hint_of, sizes):
+        for size in sizes:
+            if hint_of(size) is not None:
+                guarded(size == hint_of(size))
 
 
 def _as_numbers(argument: Argument) -> Argument:

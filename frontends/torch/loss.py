@@ -7,6 +7,7 @@ from xcc.dialects import xt
 from xcc.frontends.shared.helpers import convert, count, element, rank_of, scalar, squeeze, unsqueeze
 from xcc.frontends.shared.losses import picked_loss, total, weight_sum
 from xcc.frontends.torch.context import Context
+from xcc.frontends.torch.promotion import promote
 from xcc.frontends.torch.registry import aten
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -61,19 +62,30 @@ def binary_cross_entropy(cx: Context) -> Value:
     least = scalar(-100, p)
     yes, no = xt.maximum(xt.log(p), least), xt.maximum(xt.log1p(xt.neg(p)), least)
     loss = xt.sub(xt.mul(xt.sub(t, scalar(1, t)), no), xt.mul(t, yes))
+    return reduced(cx, _weighed(cx, loss))
+
+
+def _weighed(cx: Context, loss: Value) -> Value:
+    """The loss times the node's weight, of the type that torch gives the result."""
     weight = cx.optional("weight")
-    return reduced(cx, loss if weight is None else xt.mul(loss, weight))
+    return convert(loss if weight is None else _times(loss, weight), cx.out().dtype)
+
+
+def _times(x: Value, factor: Value) -> Value:
+    """x * factor in the wider of their types."""
+    kind = promote(element(x), element(factor))
+    return xt.mul(convert(x, kind), convert(factor, kind))
 
 
 @aten("binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(cx: Context) -> Value:
-    """weight * ((1 - t) x + (1 + (pos_weight - 1) t) * softplus(-x))."""
-    x, t = cx.tensor("self"), cx.tensor("target")
+    """weight * ((1 - t) x + (1 + (pos_weight - 1) t) * softplus(-x)); factors may be of a wider type."""
+    x, t = cx.operands("self", "target")
     one = scalar(1, x)
     soft = xt.add(xt.maximum(xt.neg(x), scalar(0, x)), xt.log1p(xt.exp(xt.neg(xt.abs(x)))))
-    positive = cx.optional("pos_weight")
+    positive, loss = cx.optional("pos_weight"), xt.mul(xt.sub(one, t), x)
     if positive is not None:
-        soft = xt.mul(soft, xt.add(one, xt.mul(xt.sub(positive, one), t)))
-    loss = xt.add(xt.mul(xt.sub(one, t), x), soft)
-    weight = cx.optional("weight")
-    return reduced(cx, loss if weight is None else xt.mul(loss, weight))
+        positive = convert(positive, promote(element(positive), element(t)))
+        more = xt.sub(positive, scalar(1, positive))
+        soft = _times(soft, xt.add(scalar(1, more), _times(t, more)))
+    return reduced(cx, _weighed(cx, xt.add(convert(loss, element(soft)), soft)))

@@ -10,6 +10,7 @@ DOT_ROWS = 24            # of a product whose columns lie along its sum: more ta
 DOT_STEPS = 256         # and as many steps pay for adding up the lanes of each result
 TURNED = 16             # steps that are turned together, as many columns or a vector of them
 TILE_GROUPS = 16        # of a row of a tile register
+FILLED_GROUPS = 16      # columns that a step multiplies a row with in the time that a group of the row is copied
 PANELS = 4              # the part of the L2 cache that is for panels, of which there are two
 
 
@@ -23,7 +24,9 @@ def tile_step(groups: int) -> int:
     return max(n for n in range(1, TILE_GROUPS + 1) if groups % n == 0)
 
 
-def tile_groups(groups: int) -> int:
-    """`groups` and as many of zeros as leave the fewest steps, where these are half as many or less."""
+def tile_groups(groups: int, columns: int = 0) -> int:
+    """`groups` and as many of zeros as leave the fewest steps, where these are half as many or less, or where it takes
+    longer to multiply the others with so many `columns` than to copy a row for its zeros."""
     filled = min(range(groups, groups + TILE_GROUPS), key=lambda n: (n // tile_step(n), n))
-    return filled if 2 * (filled // tile_step(filled)) <= groups // tile_step(groups) else groups
+    steps, fewer = groups // tile_step(groups), filled // tile_step(filled)
+    return filled if 2 * fewer <= steps or (steps - fewer) * columns >= FILLED_GROUPS * groups else groups

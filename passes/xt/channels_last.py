@@ -19,6 +19,7 @@ from xcc.passes.xt.graph.rewrite import access_of, erase_dead, name_of, producer
 from xcc.symbolic import Dim
 
 SPATIAL = ("convolution", "group_norm", "reduce_window", "resize")
+PICTURES = ("gather", "reduce")     # ops that read images of two dims and more so, beside rows of other things
 
 
 @register_pass
@@ -75,7 +76,7 @@ def _images(operations: Sequence[Operation]) -> set[Value]:
     found: set[Value] = set()
     for op in reversed(operations):
         name = name_of(op)
-        if name in SPATIAL:
+        if name in SPATIAL or name in PICTURES and xt.TensorType.of(op.operands[0]).rank > 3:
             found.add(op.operands[0])
         elif (name in _RULES or access_of(op) == "pointwise") and not found.isdisjoint(op.results):
             found.update(op.operands)
@@ -90,11 +91,10 @@ class _Layouts:
 
     def block(self, block: Block) -> None:
         operations = [o.operation for o in block.operations]
-        if any(name_of(op) == "convolution" for op in operations):
-            images = _images(operations)
-            for op in operations:       # what comes with the channels last
-                if op.name in ("xt.transpose", "xt.reshape") and op.results[0] in images:
-                    self._note(op.results[0])
+        images = _images(operations)
+        for op in operations:       # what comes with the channels last
+            if op.name in ("xt.transpose", "xt.reshape") and op.results[0] in images:
+                self._note(op.results[0])
         for op in operations:
             rule = _RULES.get(name_of(op)) or (_pointwise if access_of(op) == "pointwise" else None)
             if rule is None or len(op.results) != 1:

@@ -37,6 +37,7 @@ class FormKernels(FusionLimits, Pass):
         that are no narrower, but not of 16-bit floats that it takes one by one (its first operand). A narrowing convert
         belongs to what computes its operand: the product then copies what lies in memory, half as many bytes. "once":
         pointwise ops and gathers of rows that make the matrix of a product with a vector, which reads elements once.
+        "slice": boxes at known places, of the left side of a product with panels.
     tile-row: the longest row (in elements) of a product that is reduced in the product's kernel; 0: none is.
     beside: microseconds of memory traffic below which kernels that do not depend on each other share a launch, on a
         chip that says its bandwidth; 0: none do.

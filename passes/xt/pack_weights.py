@@ -17,10 +17,10 @@ from xcc.dialects import xt
 from xcc.dialects.xt.numeric import Array
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.shared.dot_instructions import DotProduct, dot_products_of
-from xcc.passes.shared.packing import TILE_GROUPS, tile_groups
 from xcc.passes.xt.graph.op_graph import nominal_count
 from xcc.passes.xt.graph.rewrite import PRODUCTS, at, loop_behind, name_of, producer, rewrite
 from xcc.passes.xt.products.block_panels import block_panels
+from xcc.passes.xt.products.grouped_sides import Groups, grouped, groups_of
 from xcc.passes.xt.products.groups import filled, in_groups, of_groups
 from xcc.passes.xt.products.panels import FILLED, pack_columns, panel_width, static_shape
 from xcc.passes.xt.products.picked_panels import picked_panels
@@ -34,7 +34,7 @@ from xcc.passes.xt.products.product_sides import (
     turned_later,
 )
 from xcc.passes.xt.quant.decoded import is_decoded, made_with, pad_end, permute, split
-from xcc.symbolic import Dim, ceildiv, mod, product
+from xcc.symbolic import ceildiv
 from xcc.targets.base import Chip
 from xcc.weights import WeightStore
 
@@ -53,8 +53,9 @@ class PackWeights(Pass):
     transpose that makes it where there is one, or where there are enough rows to multiply it with; an input of the
     model that few blocks of rows multiply is left to the product's kernel (pack-columns). A vector multiplies what the
     transpose reads. What is made before a loop whose steps multiply with it goes into panels there. A computed filter
-    is brought into panels in the same way; so are computed right sides and filters of bytes and bf16, in groups, and
-    weights of several matrices, when the model is loaded.
+    is brought into panels in the same way; so are computed right sides and filters of bytes and bf16, in groups (of two
+    sides that lie along the sum the smaller one, for tile registers), and weights of several matrices, when the model
+    is loaded.
 
     Bytes and bf16 are grouped, w' then being [ceil(N / P), ceil(K / G), P, G] and filter = "OHWIoi"; what is left of
     the last group is zeros in the weights, and x is padded; so are groups that leave tile registers fewer steps. So is
@@ -92,7 +93,8 @@ class _Packer:
             return self.computed(op) if name_of(op) == "dot_general" else self.filter(op)
         if name_of(op) != "dot_general":
             return self.convolution(op)
-        return self.product(op) or block_panels(op, self.group(op), self.width) or self.grouped(op)
+        return self.product(op) or block_panels(op, self.group(op), self.width) \
+            or (grouped(op, self.to(op)) if self.group(op) != 1 else None)
 
     def weight(self, op: Operation, kind: str, shape: tuple[int, ...], change: Callable[[Array], Array]) -> Value:
         """The weight operand of `op` rearranged; one entry for all who want it so."""
@@ -107,10 +109,9 @@ class _Packer:
         left, right = (xt.TensorType.of(v).dtype for v in op.operands)
         return next((d.group for d in self.dot if d.takes(left, right)), 1)
 
-    def groups(self, depth: int, group: int) -> int:
-        """Groups of a sum of `depth` terms: more than it needs, of zeros, where tile registers take them faster."""
-        least = -(-depth // group)
-        return tile_groups(least) if group > 1 and self.tiles else least
+    def to(self, op: Operation) -> Groups:
+        """What sides of `op` go into."""
+        return Groups(self.group(op), self.width, self.tiles)
 
     def product(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
@@ -122,7 +123,7 @@ class _Packer:
         if columns <= self.width and not transposed and group == 1:     # one panel as it is
             return None
         width = panel_width(columns, self.width, group == 1)
-        panels, groups = -(-columns // width), self.groups(depth, group)
+        panels, groups = -(-columns // width), groups_of(depth, self.to(op), columns)
         w = self.weight(op, f"panels{width}{'t' if transposed else ''}{f'x{group}' if group > 1 else ''}",
                         (panels, depth, width) if group == 1 else (panels, groups, width, group),
                         lambda w: pack_columns(w.T if transposed else w, width, group, groups))
@@ -174,7 +175,7 @@ class _Packer:
     def computed(self, op: Operation) -> Value | None:
         """A product of computed values."""
         if self.group(op) != 1:
-            return self.grouped(op)
+            return grouped(op, self.to(op))
         found = self.before_loop(op) or in_place(op)
         if found is not None:
             return found
@@ -198,44 +199,6 @@ class _Packer:
             panels = xt.reshape(panels, shape=(ceildiv(columns, width), shape[k], width))
         return xt.packed_matmul(lhs, panels, columns=(columns,), dtype=a.dtype)
 
-    def grouped(self, op: Operation) -> Value | None:
-        """A product of computed values: the right one goes into panels of groups, as weights do.
-
-        Before: ``dot_general(a, b)`` with a: [.., M, K] and b: [.., K, N], their last dims in any order
-        After:  ``packed_matmul(a, b') {columns = [N]}`` with b': [.., ceil(N / P), ceil(K / G), P, G], zeros around; a
-        sum of unknown length is one over blocks, of a: [.., M, Q, K / Q], b': [.., ceil(N / P), Q, K / Q / G, P, G].
-        Without tile registers, which take whole panels alone, columns are not filled up where they are known, or that
-        alone would copy b: they stay together, as a dot_general of [.., M, K / G, G] and [.., K / G, N, G].
-        """
-        a, group = xt.attrs_of(op), self.group(op)
-        lhs, rhs = op.operands
-        dims, batch, last = xt.shape_of(rhs), len(a.rhs_batch), len(xt.shape_of(lhs)) - 1
-        leading = tuple(a.lhs_batch) == tuple(a.rhs_batch) == tuple(range(batch))
-        if group == 1 or not leading or len(a.lhs_contract) != 1 or len(dims) != batch + 2:
-            return None
-        k, summed = a.rhs_contract[0], a.lhs_contract[0]
-        depths, columns = (dims[k], xt.shape_of(lhs)[summed]), dims[2 * batch + 1 - k]
-        depth = next((d for d in depths if isinstance(d, int)), dims[k])        # of two that are assumed to be equal
-        if summed != last:
-            lhs = xt.transpose(lhs, perm=(*(d for d in range(last + 1) if d != summed), summed))
-        blocks: tuple[Dim, ...] = (self.groups(depth, group),) if isinstance(depth, int) \
-            else (ceildiv(depth, group * TILE_GROUPS), TILE_GROUPS)
-        width = panel_width(columns, self.width, False) if isinstance(columns, int) else self.width
-        left = filled(lhs, product(blocks) * group - depths[1])
-        place, outer = (*range(batch), k, 2 * batch + 1 - k), xt.shape_of(left)[:-1]
-        together = isinstance(columns, int) or product(blocks) * group == dims[k]
-        if not self.tiles and together and mod(columns, width) != 0:
-            right = xt.reshape(in_groups(rhs, place, batch, (*blocks, group), (1, columns)),
-                               shape=(*dims[:batch], *blocks, columns, group))
-            n = batch + len(blocks)
-            return xt.dot_general(xt.reshape(left, shape=(*outer, *blocks, group)), right, lhs_batch=a.lhs_batch,
-                                  rhs_batch=a.rhs_batch, lhs_contract=tuple(range(last, last + len(blocks) + 1)),
-                                  rhs_contract=(*range(batch, n), n + 1), dtype=a.dtype)
-        if len(blocks) > 1:
-            left = xt.reshape(left, shape=(*outer, *blocks[:-1], blocks[-1] * group))
-        right = in_groups(rhs, place, batch, (*blocks, group), (ceildiv(columns, width), width))
-        return xt.packed_matmul(left, right, columns=(columns,), batch=batch, dtype=a.dtype)
-
     def convolution(self, op: Operation) -> Value | None:
         a, shape = xt.attrs_of(op), static_shape(op.operands[1])
         if a.layout != "NHWC" or a.filter != "HWIO" or a.groups != 1 or shape is None:
@@ -245,7 +208,7 @@ class _Packer:
         width = self._filter_width(outputs, group)
         if not width and group == 1:
             return None
-        window, groups = int(np.prod(kernel)), self.groups(inputs, group)
+        window, groups = int(np.prod(kernel)), groups_of(inputs, self.to(op))
         rest = {k: v for k, v in vars(a).items() if k != "filter"}
         if group == 1:
             w = self.weight(op, f"panels{width}", (outputs // width, *kernel, inputs, width),
@@ -284,7 +247,7 @@ class _Packer:
         """The convolution with its computed filter in panels of groups, filled up with zeros."""
         w = op.operands[1]
         width = self._filter_width(outputs, group) or self._filled_width(outputs)
-        depth, panels = (self.groups(inputs, group), group), (-(-outputs // width), width)
+        depth, panels = (groups_of(inputs, self.to(op)), group), (-(-outputs // width), width)
         return of_groups(op, in_groups(w, range(len(xt.shape_of(w))), 0, depth, panels), inputs, outputs)
 
     def _filled_width(self, outputs: int) -> int:

@@ -41,9 +41,13 @@ class WidenProducts(Pass):
 
 
 def _in_groups(op: Operation) -> bool:
-    """Whether the second operand is brought into groups: ahead, or for enough rows."""
-    return name_of(op) != "dot_general" or producer(op.operands[1], "weight") is not None \
-        or _many(_free(op, 0)) and not _of_vector(op)
+    """Whether the second operand is brought into groups: ahead, or for enough rows. No filter of groups of channels is,
+    nor one whose channels are not known; where each group has one channel, though, vectors go along both operands."""
+    if name_of(op) != "dot_general":
+        a, shape = xt.attrs_of(op), xt.shape_of(op.results[0])
+        known = all(isinstance(d, int) for d in xt.shape_of(op.operands[1]))
+        return a.groups == 1 and known or a.groups == shape[1 if a.layout == "NCHW" else -1] != 1
+    return producer(op.operands[1], "weight") is not None or _many(_free(op, 0)) and not _of_vector(op)
 
 
 def _of_vector(op: Operation) -> bool:

@@ -38,7 +38,7 @@ def tile_stages(_: CompileOptions) -> Pipeline:
 def pipeline(options: CompileOptions) -> Pipeline:
     """The stages of a compilation with `options` (a CompileOptions)."""
     return whole_pipeline(STAGES, front_stages(
-        kernels=f"prologue=broadcast,widen,once single={SINGLE} launch={LAUNCH} piece={PIECE}",
+        kernels=f"prologue=broadcast,slice,widen,once single={SINGLE} launch={LAUNCH} piece={PIECE}",
         early="integer-contractions, block-products, fourier-rows", schedule=", ".join(DECISIONS),
         xt="transposed-convolution, skip-taps, winograd, explicit-padding, separate-windows, xt-fold, "
            "split-concatenations, widen-products, add-columns, unique-runs, halved-ranks, last-dim-sorts, "

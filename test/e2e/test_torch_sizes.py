@@ -431,6 +431,19 @@ def test_convolutions_of_groups_of_any_channels(conv: Any) -> None:
     assert compilations(f, sizes(6, 4), sizes(4, 8), sizes(8, 2)) == [1, 1, 1]
 
 
+def test_depthwise_convolutions_are_one_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How many groups there are is a number, and so are a filter's channels then; the sizes of images are free."""
+    split = Mock()
+    monkeypatch.setattr("xcc.passes.xt.split_groups._split", split)
+
+    def f(x: Any, w: Any) -> Any:
+        return F.conv2d(x, w, groups=6)
+
+    assert compilations(f, ((3, 6, 6, 5), (6, 1, 3, 2)), ((2, 6, 7, 9), (6, 1, 3, 2)), ((2, 6, 7, 9), (12, 1, 3, 2))
+                        ) == [1, 1, 2]
+    split.assert_not_called()
+
+
 @pytest.mark.parametrize("mode, factor", [("bilinear", 1.2), ("nearest", 2.3)])
 def test_images_are_resized_by_a_factor(mode: str, factor: float) -> None:
     """Of small ones the size stays or doubles: torch's kernels copy then. The gradient is a resize, too."""

@@ -210,8 +210,17 @@ class FusionRules:
     def _in_prologue(self, n: Node, readers: list[Node]) -> bool:
         """Whether a contraction of `readers` may compute `n` for each of its tiles."""
         allowed = self.limits.prologue
-        return n.name in allowed or n.kind == "unit_view" or self.cost.decodes(n) \
-            or ("widen" in allowed and is_widening(n) and not _widens_scalars(n, readers))
+        if n.name in allowed and (n.name != "slice" or _is_part(n, readers)) or n.kind == "unit_view":
+            return True
+        return self.cost.decodes(n) or ("widen" in allowed and is_widening(n) and not _widens_scalars(n, readers))
+
+
+def _is_part(n: Node, readers: list[Node]) -> bool:
+    """Whether the slice `n` is a box of its operand, at a known place, that is the left side of products with panels:
+    these read it in rows, from an address that is a constant further."""
+    a = xt.attrs_of(n.op)
+    return all(isinstance(start, int) for start in a.starts) and set(a.strides) <= {1} and all(
+        u in readers and u.name == "packed_matmul" and u.operands[1] not in n.results for u in n.users)
 
 
 def _in_order(n: Node) -> bool:

@@ -29,7 +29,8 @@ FLOPS: dict[str, int] = {
 POINTS: dict[str, int] = {"nearest": 1, "linear": 2, "cubic": 4}
 """Elements along each sampled dim that one of a grid_sample or a resize is made of."""
 COMPUTED = ("concatenate", "dynamic_slice", "gather", "gather_nd", "gather_elements", "grid_sample", "pad")
-"""Movement ops that compute the places they read: a tile across their last dim is read one element after the other."""
+"""Movement ops that compute the places they read: a tile across their last dim is read one element after the other.
+A stored pad computes none: its kernel's tiles are those of what it pads."""
 SMALL = 16
 """A value is read so many times over from registers or the L1 cache, at no cost beside what is made of it."""
 FAR, LINE, LINES = 4, 64, 16
@@ -187,7 +188,8 @@ class KernelCost:
         key = n.index, k, need.lanes
         if key not in self._ways:
             lanes = need.lanes if need.lanes < 0 else lanes_of(n, k, need.lanes)
-            computed = self._across(n) if n.name == "concatenate" else float(n.name in COMPUTED)
+            places = n.name in COMPUTED and not is_stored_pad(n)
+            computed = self._across(n) if n.name == "concatenate" else float(places)
             self._ways[key] = self._times(n, k, need.lanes), lanes, computed
         times, lanes, computed = self._ways[key]
         distinct = min(self._value(n.operands[k]).size, need.distinct * max(times, 1))

@@ -89,6 +89,8 @@ def convert_packed_matmul(b: Builder, op: Op) -> View:
     q, k, inner = summed[:len(blocks)], summed[len(blocks)], summed[len(blocks) + 1:]
     panel, lane = panel_coordinates(n, width)
     whole = k * group + inner[0] if inner else k
+    for block in q:
+        whole = block * (depth * group) + whole
     outer = [panel, *rows[:batch]] if first else [*rows[:batch], panel]
-    out = contract(b, loops, len(op.dims), [(lhs, [*rows, *q, whole]), (rhs, [*outer, *q, k, lane, *inner])], op.dtype)
+    out = contract(b, loops, len(op.dims), [(lhs, [*rows, whole]), (rhs, [*outer, *q, k, lane, *inner])], op.dtype)
     return finish(b, View.of(out, op.dims, accumulator(op.dtype)), op.dtype)

@@ -100,3 +100,42 @@ func.func @resized_tokens(%t: tensor<2x16x8xf32>, %i: tensor<7xi64>, %w: tensor<
   %y = "xt.convolution"(%g, %w) {dtype = f32, filter = "OIHW", groups = 1 : i64, outputs = 0 : i64, high = [0, 0], layout = "NCHW", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<2x8x7x4xf32>, tensor<3x8x1x1xf32>) -> tensor<2x3x7x4xf32>
   return %y : tensor<2x3x7x4xf32>
 }
+
+// Images come with the channels last, and no convolution reads them: what reads images does so where they lie.
+// CHECK-LABEL: func.func @pool_alone(
+// CHECK-NEXT: "xt.reduce_window"(%arg0) {{.*}}window = [1, 2, 2, 1]
+func.func @pool_alone(%x: tensor<2x8x8x16xf32>) -> tensor<2x4x4x16xf32> {
+  %t = "xt.transpose"(%x) {perm = [0, 3, 1, 2]} : (tensor<2x8x8x16xf32>) -> tensor<2x16x8x8xf32>
+  %p = "xt.reduce_window"(%t) {dilations = [1, 1, 1, 1], high = [0, 0, 0, 0], kind = "max", low = [0, 0, 0, 0], strides = [1, 1, 2, 2], window = [1, 1, 2, 2]} : (tensor<2x16x8x8xf32>) -> tensor<2x16x4x4xf32>
+  %y = "xt.transpose"(%p) {perm = [0, 2, 3, 1]} : (tensor<2x16x4x4xf32>) -> tensor<2x4x4x16xf32>
+  return %y : tensor<2x4x4x16xf32>
+}
+
+// CHECK-LABEL: func.func @mean_of_narrow(
+// CHECK-NEXT: %[[W:.*]] = "xt.convert"(%arg0)
+// CHECK: "xt.reduce"(%[[W]]) {axes = [1, 2]
+func.func @mean_of_narrow(%x: tensor<2x8x8x16xbf16>) -> tensor<2x16x1x1xf32> {
+  %t = "xt.transpose"(%x) {perm = [0, 3, 1, 2]} : (tensor<2x8x8x16xbf16>) -> tensor<2x16x8x8xbf16>
+  %w = "xt.convert"(%t) {dtype = f32, saturate = false} : (tensor<2x16x8x8xbf16>) -> tensor<2x16x8x8xf32>
+  %y = "xt.reduce"(%w) {axes = [2, 3], keepdims = true, kind = "sum"} : (tensor<2x16x8x8xf32>) -> tensor<2x16x1x1xf32>
+  return %y : tensor<2x16x1x1xf32>
+}
+
+// CHECK-LABEL: func.func @lines(
+// CHECK-NEXT: "xt.gather"(%arg0, %arg1) {axis = 1
+func.func @lines(%x: tensor<2x8x8x16xf32>, %i: tensor<12xi64>) -> tensor<2x12x8x16xf32> {
+  %t = "xt.transpose"(%x) {perm = [0, 3, 1, 2]} : (tensor<2x8x8x16xf32>) -> tensor<2x16x8x8xf32>
+  %g = "xt.gather"(%t, %i) {axis = 2 : i64, batch_dims = 0 : i64} : (tensor<2x16x8x8xf32>, tensor<12xi64>) -> tensor<2x16x12x8xf32>
+  %y = "xt.transpose"(%g) {perm = [0, 2, 3, 1]} : (tensor<2x16x12x8xf32>) -> tensor<2x12x8x16xf32>
+  return %y : tensor<2x12x8x16xf32>
+}
+
+// Rows of other things look like images of one dim.
+// CHECK-LABEL: func.func @rows(
+// CHECK-NEXT: %[[T:.*]] = "xt.transpose"(%arg0)
+// CHECK-NEXT: "xt.reduce"(%[[T]]) {axes = [2]
+func.func @rows(%x: tensor<2x8x16xf32>) -> tensor<2x16x1xf32> {
+  %t = "xt.transpose"(%x) {perm = [0, 2, 1]} : (tensor<2x8x16xf32>) -> tensor<2x16x8xf32>
+  %y = "xt.reduce"(%t) {axes = [2], keepdims = true, kind = "sum"} : (tensor<2x16x8xf32>) -> tensor<2x16x1xf32>
+  return %y : tensor<2x16x1xf32>
+}

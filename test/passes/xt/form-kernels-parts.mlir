@@ -238,3 +238,14 @@ func.func @windows(%a: tensor<8x64x64xf32>, %b: tensor<8x64x64xf32>) -> (tensor<
   %z = "xt.reduce_window"(%u) {kind = "max", window = [1, 3, 3], strides = [1, 2, 2], low = [0, 0, 0], high = [0, 0, 0], dilations = [1, 1, 1]} : (tensor<8x64x64xf32>) -> tensor<8x31x31xf32>
   return %y, %z : tensor<8x50x50xf32>, tensor<8x31x31xf32>
 }
+
+// -----
+// An image is turned and gets its border in one go: a pad that is stored computes no places.
+// CHECK: func.func private @pad_0(
+// CHECK-NEXT: "xt.transpose"
+// CHECK-NEXT: "xt.pad"
+func.func @turned_with_border(%x: tensor<1x96x56x56xf32>) -> tensor<1x62x62x96xf32> {
+  %t = "xt.transpose"(%x) {perm = [0, 2, 3, 1]} : (tensor<1x96x56x56xf32>) -> tensor<1x56x56x96xf32>
+  %y = "xt.pad"(%t) {high = [0, 3, 3, 0], interior = [0, 0, 0, 0], low = [0, 3, 3, 0], mode = "constant", value = 0.0 : f64, xcc.stored} : (tensor<1x56x56x96xf32>) -> tensor<1x62x62x96xf32>
+  return %y : tensor<1x62x62x96xf32>
+}

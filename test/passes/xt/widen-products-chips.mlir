@@ -43,3 +43,15 @@ func.func @halves(%x: tensor<8x64xf16>, %r: tensor<1x64xf16>) -> (tensor<8x32xf1
   %z = "xt.dot_general"(%r, %w) {dtype = f16, lhs_batch = [], lhs_contract = [1], rhs_batch = [], rhs_contract = [0]} : (tensor<1x64xf16>, tensor<64x32xf16>) -> tensor<1x32xf16>
   return %y, %z : tensor<8x32xf16>, tensor<1x32xf16>
 }
+
+// Of groups of several channels an element of the image is multiplied with all of a group's outputs; of one channel
+// each, vectors go along both.
+// CHECK-LABEL: func.func @groups
+// CHECK: %[[X:.*]] = "xt.convert"(%arg0) {{.*}} -> tensor<1x6x6x8xf32>
+// CHECK: "xt.convolution"(%[[X]], %arg1) {{.*}}groups = 2
+// CHECK: "xt.convolution"(%arg0, %arg2) {{.*}}groups = 8
+func.func @groups(%x: tensor<1x6x6x8xbf16>, %w: tensor<3x3x4x8xbf16>, %d: tensor<3x3x1x8xbf16>) -> (tensor<1x4x4x8xbf16>, tensor<1x4x4x8xbf16>) {
+  %y = "xt.convolution"(%x, %w) {dtype = bf16, filter = "HWIO", groups = 2 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x6x6x8xbf16>, tensor<3x3x4x8xbf16>) -> tensor<1x4x4x8xbf16>
+  %z = "xt.convolution"(%x, %d) {dtype = bf16, filter = "HWIO", groups = 8 : i64, outputs = 0 : i64, high = [0, 0], layout = "NHWC", lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = [1, 1], strides = [1, 1]} : (tensor<1x6x6x8xbf16>, tensor<3x3x1x8xbf16>) -> tensor<1x4x4x8xbf16>
+  return %y, %z : tensor<1x4x4x8xbf16>, tensor<1x4x4x8xbf16>
+}

@@ -89,6 +89,14 @@ def test_biases_of_narrow_floats_are_added_before_they_are_rounded() -> None:
                  x, w, b, one)
 
 
+@pytest.mark.parametrize("target", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("factor", [torch.tensor(2.0), torch.rand(5), torch.rand(5).bfloat16()])
+def test_factors_of_a_loss_are_wider_than_it(factor: torch.Tensor, target: torch.dtype) -> None:
+    x, t = torch.randn(3, 5).bfloat16(), torch.rand(3, 5).to(target)
+    check_traced(lambda x, t, w: F.binary_cross_entropy_with_logits(x, t, w, pos_weight=w), x, t, factor,
+                 tolerance=2e-2)
+
+
 def test_a_number_added_to_a_product_without_elements() -> None:
     """Of bools torch gives the number's shape to the result, of floats the product's."""
     with pytest.raises(UserError, match="addmv.*expand it"):

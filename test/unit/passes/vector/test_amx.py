@@ -58,9 +58,11 @@ def emulated(emulator: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def compiled(nodes: list[Any], x: np.ndarray, weights: dict[str, np.ndarray], shape: Any, out: int = TensorProto.FLOAT,
-             **options: Any) -> Model:
+             others: dict[str, Any] | None = None, **options: Any) -> Model:
+    """others: the shapes of inputs beside x."""
+    element = helper.np_dtype_to_tensor_dtype(x.dtype)
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), shape)],
+        nodes, "g", [helper.make_tensor_value_info(k, element, v) for k, v in ({"x": shape} | (others or {})).items()],
         [helper.make_tensor_value_info("y", out, None)], [numpy_helper.from_array(v, k) for k, v in weights.items()])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
     made = compile_model(model, CompileOptions(chip="sapphirerapids", isolate=False, cache=False, threads=2, **options))
@@ -68,9 +70,9 @@ def compiled(nodes: list[Any], x: np.ndarray, weights: dict[str, np.ndarray], sh
     return Model(made.artifact)
 
 
-def run(model: Model, x: np.ndarray) -> np.ndarray:
+def run(model: Model, x: np.ndarray, **others: np.ndarray) -> np.ndarray:
     model.executor._library.emulated_count()
-    y: np.ndarray = model.run({"x": x})["y"]
+    y: np.ndarray = model.run({"x": x, **others})["y"]
     assert model.executor._library.emulated_count() > 0
     return y
 
@@ -135,6 +137,18 @@ def test_products_of_bytes_are_exact(emulated: None, rows: int, depth: int, colu
     w = RNG.integers(-128, 127, (depth, columns)).astype(np.int8)
     model = compiled([helper.make_node("MatMulInteger", ["x", "w"], ["y"])], x, {"w": w}, x.shape, TensorProto.INT32)
     assert (run(model, x) == x.astype(np.int64) @ w.astype(np.int64)).all()
+
+
+@pytest.mark.parametrize("rows, columns, depth, sizes", [
+    (9, 77, 64, (9, 77, 64)), (9, 77, 99, (9, 77, 99)), (70, 33, 210, (70, 33, 210)), (9, "n", "k", (9, 77, 99)),
+    (9, "n", "k", (9, 40, 9)), ("m", 200, 300, (3, 200, 300))])
+def test_products_of_rows_of_two_inputs(emulated: None, rows: Any, columns: Any, depth: Any, sizes: Any) -> None:
+    """The smaller side goes into panels, long rows of the other are read in two parts."""
+    x, w = (RNG.standard_normal((n, sizes[2])).astype(ml_dtypes.bfloat16) for n in sizes[:2])
+    nodes = [helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["x", "t"], ["y"])]
+    model = compiled(nodes, x, {}, (rows, depth), TensorProto.BFLOAT16, {"w": (columns, depth)})
+    wanted = x.astype(np.float32) @ w.astype(np.float32).T
+    assert np.allclose(run(model, x, w=w).astype(np.float32), wanted, rtol=2e-2, atol=2e-2 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("rows, depth", [(64, 64), (37, 43), (18, 7)])

@@ -144,6 +144,13 @@ def test_groups_that_fill_tile_registers(groups, filled, step):
     assert (tile_groups(groups), tile_step(filled)) == (filled, step)
 
 
+@pytest.mark.parametrize("groups, columns, filled", [
+    (250, 1000, 256), (250, 100, 250), (256, 1000, 256), (24, 1000, 24)])
+def test_groups_are_filled_for_many_columns(groups, columns, filled):
+    """A step less for each row and column is worth a copy of the rows."""
+    assert tile_groups(groups, columns) == filled
+
+
 @pytest.mark.parametrize("order", [(0, 2, 1, 3), (0, 2, 3, 1)])
 @pytest.mark.parametrize("columns, depth, summed", [(5, 6, 3), (5, 7, 3), (5, 6, 2), (M, 6, 3), (5, M, 3), (M, M, 2)])
 @pytest.mark.parametrize("chip", ["znver4", "sapphirerapids"])
@@ -169,7 +176,38 @@ def test_computed_operands_are_grouped(order, columns, depth, summed, chip):
     if chip == "znver4" and not columns is depth is M:
         panels = ("", "5x" if columns == 5 else "?x")
     assert f"tensor<2x3x{panels[0]}{blocks}{panels[1]}2xbf16" in str(module)
-    assert str(module).count("xt.transpose") == 1 + (summed == 2)
+    in_parts = chip == "sapphirerapids" and columns == 5 and depth is M and summed == 3
+    assert str(module).count("xt.transpose") == 1 + (summed == 2) + in_parts
+    got = reference(module, arguments, {})
+    np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
+
+
+SIDES = [((N, 64), (100, 64), 0, 1), ((5, 64), (100, 64), 1, 1), ((5, 71), (100, 71), 1, 2),
+         ((2, 3, 71), (M, 71), 1, 2), ((100, 64), (5, 64), 0, 1), ((100, 71), (5, 71), 0, 2), ((5, M), (N, M), 1, 2),
+         ((100, 71), (90, 71), 0, 1), ((100, 500), (64, 500), 0, 1)]
+"""The shapes of two inputs whose rows are multiplied, whether their sides are exchanged, and the products there are."""
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("left, right, exchanged, products", SIDES)
+@pytest.mark.parametrize("chip", ["znver4", "sapphirerapids"])
+def test_the_smaller_side_goes_into_panels(left, right, exchanged, products, chip, batch):
+    """Of two inputs that lie along the sum, for tile registers; rows of the other one are not filled up with zeros
+    where they are long."""
+    left, right, b = (*batch, *left), (*batch, *right), len(batch)
+    module = module_of(lambda x, y: xt.dot_general(
+        x, y, lhs_batch=(0,) * b, rhs_batch=(0,) * b, lhs_contract=(len(left) - 1,), rhs_contract=(b + 1,)),
+        xt.TensorType(left, "bf16"), xt.TensorType(right, "bf16"))
+    arguments = [drawn("bf16", *({N: 4, M: 67}.get(d, d) for d in dims)) for dims in (left, right)]
+    want = reference(module, arguments, {})
+    PackWeights(width=32, dot=("bf16",)).run(module, PassContext(weights=WeightStore(), chip=CHIPS[chip]))
+    xt.verify(module)
+    if chip == "sapphirerapids":
+        lines = [line for line in str(module).splitlines() if "xt.packed_matmul" in line]
+        columns = {tuple(line.split("columns = [")[1].split("]")[0].split()) for line in lines}
+        assert len(lines) == products and len(columns) == 1
+        first = lines[0].split(" : (tensor<")[1].split("x")[b]      # rows of the left side
+        assert (first == ("?" if right[b] in (N, M) else str(right[b]))) == bool(exchanged)
     got = reference(module, arguments, {})
     np.testing.assert_allclose(got[0].astype(np.float64), want[0].astype(np.float64), rtol=1e-2, atol=1e-2)
 
