@@ -13,10 +13,12 @@ from typing import TypeGuard, cast
 from xcc.frontends.kernel.callees import DeviceRange, callee
 from xcc.frontends.kernel.dry import DryMachine
 from xcc.frontends.kernel.joining import Undefined, Unreturned, entered, fitted, joined, settle
+from xcc.frontends.kernel.loop_variables import Variables
 from xcc.frontends.kernel.machine import BuildingMachine, machine, running_on
 from xcc.frontends.kernel.place import error
+from xcc.frontends.kernel.shared_names import SharedNames
 from xcc.frontends.kernel.tile import Tile, as_tile, binary, stretch
-from xcc.frontends.kernel.trees import Variables, fresh, leaves, paths, put_back, rebuilt, structure
+from xcc.frontends.kernel.trees import fresh, leaves, paths, put_back, rebuilt, structure
 from xcc.frontends.kernel.types import NUMBER_INT, TileType
 
 __all__ = ["Undefined", "Unreturned", "and_", "assert_", "callee", "choose", "for_", "if_", "not_", "or_", "plain",
@@ -55,7 +57,10 @@ def if_(test: object, then: Body, orelse: Body, values: Sequence[object], names:
     condition = _condition(test)
     with running_on(DryMachine()):
         one, other = fresh(values), fresh(values)
+        checks = list(map(SharedNames(values, names, then, orelse).watched, (one, other)))
         made = tuple(then(*one)), tuple(orelse(*other))
+        for check in checks:
+            check(())
         sides = _returned(made[0], made[1]), _returned(made[1], made[0])
     kinds = [a if a == b else None for a, b in (map(structure, pair) for pair in zip(*sides, strict=True))]
     results = [joined(p, a, b) for n, s, x, y in zip(names, kinds, *sides, strict=True)
@@ -107,7 +112,7 @@ def for_(iterable: Iterable[object], body: Body, values: Sequence[object], names
     def first(*own: object) -> tuple[object, ...]:
         return body(iterable.element(Tile(NUMBER_INT, None)), *own)
 
-    held = Variables(_returned_by(first, values), names)
+    held = Variables(_returned_by(first, values), names, body)
 
     def turn(counter: object, given: Sequence[object]) -> Sequence[object]:
         return held.turn(lambda *own: body(iterable.element(Tile(NUMBER_INT, counter)), *own), given)
@@ -187,7 +192,7 @@ def while_(test: Callable[..., object], body: Body, values: Sequence[object], na
         values = body(*values)
         if left(values):
             return values
-    held = Variables(_returned_by(body, values), names)
+    held = Variables(_returned_by(body, values), names, body)
 
     def asked(given: Sequence[object]) -> Tile:
         whole = held.whole(given)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 
-from xcc.frontends.kernel.joining import Undefined
 from xcc.frontends.kernel.types import DType, TileType
 
-__all__ = ["Variables", "fresh", "leaves", "paths", "put_back", "rebuilt", "structure"]
+__all__ = ["containers", "contents", "fresh", "leaves", "paths", "put_back", "rebuilt", "structure"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,20 @@ def structure(value: object) -> Structure | None:
     """What contains what: of lists, tuples, dictionaries and dataclasses."""
     items = _items(value)
     return None if items is None else Structure(type(value), tuple((k, structure(v)) for k, v in items))
+
+
+def containers(value: object) -> Iterator[object]:
+    """What of it can be changed in place, itself first."""
+    items = _items(value)
+    if items is not None and not isinstance(value, tuple):
+        yield value
+    for _, v in items or ():
+        yield from containers(v)
+
+
+def contents(container: object) -> list[object]:
+    """What it holds."""
+    return [v for _, v in _items(container) or ()]
 
 
 def leaves(value: object, kind: Structure | None) -> list[object]:
@@ -95,39 +108,3 @@ def put_back(old: object, new: object) -> object:
     for name, v in now.items():
         object.__setattr__(old, name, put_back(was[name], v))
     return old
-
-
-class Variables:
-    """The variables of a loop, which keep their structures from turn to turn."""
-
-    def __init__(self, values: Sequence[object], names: Sequence[str]) -> None:
-        self._given, self._variables = list(values), list(names)
-        self._kinds = [structure(v) for v in values]
-        self._same = [True] * len(self._kinds)      # whether a turn changes the container that it is given
-        self.values = [leaf for v, s in zip(values, self._kinds, strict=True) for leaf in leaves(v, s)]
-        self.names = [p for n, s in zip(names, self._kinds, strict=True) for p in paths(n, s)]
-
-    def whole(self, given: Sequence[object]) -> list[object]:
-        """The variables, of their elements."""
-        return rebuilt(self._kinds, given)
-
-    def turn(self, body: Callable[..., Sequence[object]], given: Sequence[object]) -> list[object]:
-        """The elements behind a turn that begins with those of `given`."""
-        before = self.whole(given)
-        made: list[object] = []
-        for i, (old, new) in enumerate(zip(before, body(*before), strict=True)):
-            self._same[i] &= old is new
-            made += self._leaves(i, new)
-        return made
-
-    def _leaves(self, i: int, new: object) -> list[object]:
-        kind, name = self._kinds[i], self._variables[i]
-        if kind is None or structure(new) == kind:
-            return leaves(new, kind)
-        why = f"it is a {kind.kind.__name__} before the loop, of which a turn changes how many elements it has"
-        return [Undefined(name, why)] * len(paths(name, kind))
-
-    def behind(self, given: Sequence[object]) -> list[object]:
-        """The variables behind the loop, of their elements there."""
-        return [put_back(old, new) if same else new
-                for old, new, same in zip(self._given, self.whole(given), self._same, strict=True)]

@@ -176,6 +176,21 @@ def records(x, y):
 
 
 @xcc.kernel
+def two_names(x, y):
+    """A list that two variables hold and one of them changes; both, where the loop makes new ones."""
+    a = b = [x.gather(0), 2.0]
+    c = d = [0.0, 0.0]
+    for i in range(x.shape[0]):
+        a[0] += i
+        c = [c[0] + d[1], c[1] + 1]
+        made = same = [c[0], 1.0]
+        made[1] += 1
+        d = [same[1], d[1] + 1]
+    y.store(0, b[0])
+    y.store(1, c[0] + 100 * d[0] + 1000 * d[1])
+
+
+@xcc.kernel
 def counts_down(x, y):
     n, at = x.shape[0], 0
     digits = 0.0
@@ -240,7 +255,7 @@ def goes_on(x, y):
 
 
 KERNELS = (loop_in_loop, while_loop, branch, early, chosen, unrolled, closures, types_widen, at_a_place, lists, records,
-           counts_down, truths, goes_on)
+           two_names, counts_down, truths, goes_on)
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])

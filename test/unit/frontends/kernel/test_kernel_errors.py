@@ -236,6 +236,39 @@ def set_ahead_of_a_break(x, y):
     y.store(0, t)  # 't' is not set here: only one branch sets it
 
 
+def two_names(x, y):
+    a = b = [x.gather(0), x.gather(1)]
+    for i in range(x.shape[0]):  # `a` and `b` are one list, which changes in place
+        a[0] += i
+        b[1] += a[0]
+    y.store(0, a[1])
+
+
+def name_of_outside(x, y):
+    state, total = {"n": [0.0]}, 0.0
+    inner = state["n"]
+    while total < x.gather(0) + 9:  # `state` and `inner` are one list, which changes in place
+        state["n"][0] += 1
+        total += inner[0]
+    y.store(0, total)
+
+
+def name_of_the_next_turn(x, y):
+    a, b = [0.0], [1.0]
+    for i in range(x.shape[0]):  # `a` and `b` are one list, which changes in place
+        a[0] += b[0] + i
+        b = a
+    y.store(0, a[0])
+
+
+def two_names_in_a_branch(x, y):
+    a = b = [x.gather(0), x.gather(1)]
+    if x.gather(2) > 0:  # `a` and `b` are one list, which changes in place
+        a[0] += 1
+        b[1] += a[0]
+    y.store(0, a[1])
+
+
 def no_range(x, y):
     for i in x.shape[0]:  # an integer cannot be taken apart by Python: range() of it counts up to it
         y.store(i, 1.0)
@@ -352,6 +385,7 @@ def endless(x, y):
 
 TRACED = (grows, endless, unknown_function, misspelt_function, unknown_type, unknown_name, wrong_arguments,
           lambda_of_three, one_branch, one_loop, set_ahead_of_a_break, no_range, function_of_numbers, branches, counter,
+          two_names, name_of_outside, name_of_the_next_turn, two_names_in_a_branch,
           broken, left_in_with, sometimes_returned, as_shape, in_list, escapes,
           no_step, longer, changes_globals)
 
