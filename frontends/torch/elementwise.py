@@ -162,7 +162,9 @@ def convert_element_type(cx: Context) -> Value:
 
 
 def cast(x: Value, dtype: str) -> Value:
-    """`x` by value in another type; a bool of what is not zero."""
+    """`x` by value in another type; a bool of what is not zero, a byte of the lowest bits of a float's integer."""
+    if dtype == "ui8" and xt.is_float(xt.TensorType.of(x).dtype):
+        x = convert(x, "i32")
     return truth(x) if dtype == "i1" else convert(x, dtype)
 
 

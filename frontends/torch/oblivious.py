@@ -16,7 +16,8 @@ import torch
 from torch import _prims_common
 from torch._decomp import decomposition_table
 from torch._dynamo import symbolic_convert
-from torch._dynamo.variables import UserFunctionVariable
+from torch._dynamo.output_graph import OutputGraph
+from torch._dynamo.variables import UserFunctionVariable, builder
 from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
@@ -38,6 +39,7 @@ from xcc.frontends.torch.layers import whole_layers
 from xcc.frontends.torch.layout_of_nothing import lay_out_nothing
 from xcc.frontends.torch.long_traces import told_when_long
 from xcc.frontends.torch.nested_sizes import Patience, uncached
+from xcc.frontends.torch.reshapes import guarded_reshapes, of_copies_alone, watched_reshapes
 from xcc.frontends.torch.scans import by_loops
 from xcc.frontends.torch.size_answers import is_of_numbers, is_of_ones, is_size, learned, of_all, of_elements, settle
 from xcc.frontends.torch.size_order import undivided, within_range
@@ -69,7 +71,7 @@ class _Tracing:
     def __call__(self, frame: FrameType, *args: Any, **kwargs: Any) -> Any:
         recurrent = torch._dynamo.config.patch(allow_rnn=True)      # Dynamo leaves these layers to Python else
         alike = sizes.patch(backed_size_oblivious=True, use_duck_shape=False)       # type: ignore[attr-defined]
-        with told_when_long(), recurrent, whole_layers(), self._patience.watching(), \
+        with told_when_long(), recurrent, whole_layers(), self._patience.watching(), watched_reshapes(), \
                 nullcontext() if _is_given_nested(frame) else alike:
             return self._callback(frame, *args, **kwargs)
 
@@ -102,6 +104,8 @@ def _without_guards_of_torch() -> None:
     shapes._static_eval_sym_bool = _USERS.not_stated(shapes._static_eval_sym_bool)
     fake_impls._compute_slice_index = _USERS.asked(_clamped(fake_impls._compute_slice_index))
     frames.guard_bool = _USERS.asked(frames.guard_bool)     # `if x.shape[0]:`
+    cast(Any, builder).get_fake_value = guarded_reshapes(cast(Any, builder).get_fake_value)
+    cast(Any, OutputGraph).call_user_compiler = of_copies_alone(OutputGraph.call_user_compiler)
     VariableBuilder.wrap_literal = constants_of_modules(VariableBuilder.wrap_literal)  # type: ignore[assignment,method-assign]
     VariableBuilder.wrap_symfloat = constants_in_branches(VariableBuilder.wrap_symfloat)  # type: ignore[assignment,method-assign]
     BuiltinVariable._handle_insert_op_in_graph = by_selects(BuiltinVariable._handle_insert_op_in_graph)  # type: ignore[assignment,method-assign]
