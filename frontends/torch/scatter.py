@@ -255,8 +255,12 @@ def diagonal_scatter(cx: Context) -> Value:
     rows, columns = (along(stepped(shape[d], 1, 0), d, len(shape)) for d in (first, second))
     here = xt.compare(xt.add(rows, _i64(offset)), columns, direction="eq")
     src = convert(cx.tensor("src"), element(x))
-    rank = rank_of(src)
-    wide = xt.gather(src, rows_of(shape[first], offset), axis=rank - 1)
+    if _nothing(src):
+        return x
+    last = rank_of(src) - 1
+    if not isinstance(xt.shape_of(src)[last], int):     # it may be empty, and is read all the same
+        src = xt.pad(src, low=(0,) * (last + 1), high=(*(0,) * last, 1), value=0)
+    wide = xt.gather(src, rows_of(shape[first], offset), axis=last)
     rest = [d for d in range(len(shape)) if d not in (first, second)]
     placed = xt.reshape(wide, shape=(*(shape[d] for d in rest), shape[first], 1))
     order = [[*rest, first, second].index(d) for d in range(len(shape))]

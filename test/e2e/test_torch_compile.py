@@ -280,6 +280,13 @@ def test_products_of_bytes_and_bits_of_other_types() -> None:
     assert counters["stats"]["unique_graphs"] == 1
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_floats_as_bytes(kind: torch.dtype) -> None:
+    """The lowest bits of their integers, below 0, too."""
+    x = torch.linspace(-300, 300, 67).to(kind)
+    assert torch.equal(xcc.torch.compile(lambda x: x.to(torch.uint8), strict=True)(x), x.to(torch.uint8))
+
+
 def test_complex_numbers_between_parts() -> None:
     """Given, kept for the gradient, and returned: torch has but views of them."""
     def turned(x: Any, factors: Any) -> Any:

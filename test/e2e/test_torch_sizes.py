@@ -369,6 +369,15 @@ def test_reshapes_that_are_views_for_some_sizes(f: Callable[..., Any], made: lis
     assert counts == made
 
 
+def test_writes_to_a_diagonal_that_is_empty() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        torch.diagonal(y, -1)[1:] = 0
+        return y
+
+    assert compilations(f, ((5, 4),), ((1, 4),), ((2, 4),), ((7, 1),)) == [1] * 4
+
+
 def test_a_shape_with_a_rest_crosses_a_break_of_the_graph() -> None:
     def f(x: Any) -> Any:
         shape = (x.shape[0], -1, 4)
