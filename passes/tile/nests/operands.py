@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Operation, Type, Value, arith_d, ir
+from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.values import vec
 from xcc.passes.tile.nests.dots import dot_of, fill_groups
 from xcc.passes.tile.nests.kept import Coords, Kept
@@ -14,6 +14,7 @@ from xcc.passes.tile.nests.lines import lies_along
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.shared import SHARED, make_slots, packed_once
 from xcc.passes.tile.nests.tile_registers import tile_group
+from xcc.passes.tile.nests.turned import fill_turned, turned_block, widened
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -99,6 +100,10 @@ def _size(shape: list[int], row: int) -> int:
 
 
 def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, group: int) -> None:
+    side = turned_block(r, value, target, group) if target.panel else 0
+    if side:
+        fill_turned(r, value, target, unsigned, group, side)
+        return
     if group and target.panel:
         fill_groups(r, value, target, group)
         return
@@ -107,13 +112,7 @@ def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, group: int) ->
     def body(coords: Coords, lane: int, width: int) -> None:
         piece = Pieces(r).of(value, coords, lane, width)
         if source != target.element:
-            piece = _widened(piece, vec(width, target.element), unsigned)
+            piece = widened(piece, vec(width, target.element), unsigned)
         target.store(piece, coords, lane)
 
     r.nest(target.shape, body, len(target.shape) - (2 if target.column else 1), width=target.panel)
-
-
-def _widened(piece: Value, kind: Type, unsigned: bool) -> Value:
-    if isinstance(ir.VectorType(kind).element_type, ir.FloatType):
-        return arith_d.extf(kind, piece)
-    return (arith_d.extui if unsigned else arith_d.extsi)(kind, piece)

@@ -481,3 +481,46 @@ func.func @rows_of_two(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.
   "tile.store"(%s, %y, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
   return
 }
+
+// A right operand whose columns lie along k is read along them, and packed by transposes of registers: of elements, or of
+// the groups of k that lie together. Loops of whole pieces have no masks.
+// CHECK-LABEL: func.func @columns(
+// CHECK: %[[PANELS:.*]] = memref.alloca() {{.*}} : memref<4096xf32>
+// CHECK: scf.for {{.*}} step %c32 {
+// CHECK: scf.for {{.*}} step %c16 {
+// CHECK: scf.for {{.*}} step %c16 {
+// CHECK-NOT: vector.gather
+// CHECK-COUNT-16: vector.load %arg1{{.*}} : memref<?x?xf32>, vector<16xf32>
+// CHECK: vector.shuffle {{.*}} [0, 16, 1, 17, 4, 20,
+// CHECK-COUNT-16: vector.store {{.*}}, %[[PANELS]][{{.*}} : memref<4096xf32>, vector<16xf32>
+// CHECK: scf.for {{.*}} step %c16 {
+// CHECK: vector.maskedload %arg1{{.*}} vector<16xf32>
+// CHECK: math.fma
+// TILE-LABEL: func.func @columns_of_groups(
+// TILE-NOT: vector.gather
+// TILE-COUNT-16: vector.load %arg1{{.*}} : memref<?x?xbf16>, vector<32xbf16>
+// TILE: vector.shuffle {{.*}} : vector<16xi32>, vector<16xi32>
+// TILE: %[[WORDS:.*]] = vector.bitcast {{.*}} : vector<16xi32> to vector<32xbf16>
+// TILE: vector.store %{{.*}} : memref<4096xbf16>, vector<32xbf16>
+func.func @columns(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<16x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [64, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<64x64xf32>
+  %t = "tile.transpose"(%y) {order = [1, 0]} : (vector<64x64xf32>) -> vector<64x64xf32>
+  %r = "tile.contract"(%x, %t, %none) : (vector<16x64xf32>, vector<64x64xf32>, vector<16x64xf32>) -> vector<16x64xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<16x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+func.func @columns_of_groups(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : bf16
+  %none = arith.constant dense<0.0> : vector<16x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xbf16>, bf16, index, index) -> vector<16x64xbf16>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [64, 64]} : (memref<?x?xbf16>, bf16, index, index) -> vector<64x64xbf16>
+  %t = "tile.transpose"(%y) {order = [1, 0]} : (vector<64x64xbf16>) -> vector<64x64xbf16>
+  %r = "tile.contract"(%x, %t, %none) : (vector<16x64xbf16>, vector<64x64xbf16>, vector<16x64xf32>) -> vector<16x64xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<16x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
