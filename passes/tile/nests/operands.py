@@ -11,6 +11,7 @@ from xcc.passes.shared.values import vec
 from xcc.passes.tile.nests.dots import dot_of, fill_groups
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.lines import lies_along
+from xcc.passes.tile.nests.lying import Rows, read_of_rows, rows_or_copy
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.shared import SHARED, make_slots, packed_once
 from xcc.passes.tile.nests.tile_registers import tile_group
@@ -34,8 +35,7 @@ def packed(r: Retiler, product: Operation, number: int, unsigned: bool, group: i
     row, panel = _layout(r, shape, element, number, group)
     if slots is None:
         column = _column(r, value, element) if not number and not group else 0
-        size = prod(shape[:-2]) * column * shape[-1] if column else _size(shape, row)
-        target = Kept(r.buffer([size], element).memref, shape, element, 0, row, panel, column)
+        target = _room(r, shape, element, (row, panel, column))
         _fill(r, value, target, unsigned, group)
         return target
 
@@ -43,6 +43,24 @@ def packed(r: Retiler, product: Operation, number: int, unsigned: bool, group: i
         _fill(r, value, Kept(slots.room, shape, element, origin, row, panel), unsigned, group)
 
     return Kept(slots.room, shape, element, packed_once(r, product, slots, pack), row, panel)
+
+
+def rows_of(r: Retiler, product: Operation, group: int) -> Kept | Rows:
+    """The left operand in memory, in groups of `group`: as it lies, where it does."""
+    value = product.operands[0]
+    read = read_of_rows(r, value) if (product, 0) not in r.slots else None
+    if read is None:
+        return packed(r, product, 0, False, group)
+    shape, element = ir.VectorType(value.type).shape, _element(product, group)
+    target = _room(r, shape, element, (*_layout(r, shape, element, 0, group), 0))
+    return rows_or_copy(r, read, target, lambda: _fill(r, value, target, False, group))
+
+
+def _room(r: Retiler, shape: list[int], element: Type, layout: tuple[int, int, int]) -> Kept:
+    """Memory for a packed operand, of a row, panel and column as a Kept has."""
+    row, _, column = layout
+    size = prod(shape[:-2]) * column * shape[-1] if column else _size(shape, row)
+    return Kept(r.buffer([size], element).memref, shape, element, 0, *layout)
 
 
 def slots_of(r: Retiler, forall: Operation, product: Operation) -> None:

@@ -306,10 +306,18 @@ func.func @until(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.grid = [
 }
 
 // Pairs of steps by an instruction where the chip has one: rows of the right operand are interleaved in its panels. Where it
-// has tile registers, the packed operands are tiles of theirs, and the sums are memory.
+// has tile registers, the packed operands are tiles of theirs, and the sums are memory; the left one is read where it lies
+// if the whole tile does, and its rows are not one set of a cache.
 // TILE-LABEL: func.func @pairs(
+// TILE: memref.extract_strided_metadata %arg0
+// TILE: arith.remui %{{.*}}, %c4096
+// TILE: %[[ROW:.*]] = arith.select %[[INSIDE:.*]], %{{.*}}, %c16
+// TILE: %[[FOUND:.*]] = scf.if %[[INSIDE]] -> (memref<bf16>) {
+// TILE-NEXT: scf.yield %{{.*}} : memref<bf16>
+// TILE: } else {
+// TILE: vector.maskedload %arg0
 // TILE: vector.interleave {{.*}} : vector<32xbf16>
-// TILE-DAG: %[[LEFT:.*]] = memref.reinterpret_cast {{.*}} sizes: [8, 8, 2], strides: [16, 2, 1]
+// TILE-DAG: %[[LEFT:.*]] = memref.reinterpret_cast %[[FOUND]] to offset: [0], sizes: [8, 8, 2], strides: [%[[ROW]], 2, 1]
 // TILE-DAG: %[[RIGHT:.*]] = memref.reinterpret_cast {{.*}} sizes: [8, 32, 2], strides: [64, 2, 1]
 // TILE-DAG: %[[SUMS:.*]] = memref.reinterpret_cast {{.*}} sizes: [8, 32], strides: [32, 1]
 // TILE: vector.transfer_read %[[LEFT]]
@@ -522,5 +530,41 @@ func.func @columns_of_groups(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: mem
   %t = "tile.transpose"(%y) {order = [1, 0]} : (vector<64x64xbf16>) -> vector<64x64xbf16>
   %r = "tile.contract"(%x, %t, %none) : (vector<16x64xbf16>, vector<64x64xbf16>, vector<16x64xf32>) -> vector<16x64xf32>
   "tile.store"(%r, %c, %c0, %c0) : (vector<16x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// A loop that begins with the sums that another one leaves keeps them in that one's place.
+// CHECK-LABEL: func.func @left(
+// CHECK: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<512xf32>
+// CHECK: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT: memref.alloca() {{.*}} : memref<512xf32>
+// CHECK: math.fma
+// CHECK: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT: memref.alloca() {{.*}} : memref<512xf32>
+// CHECK: math.fma
+// CHECK: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT: memref.alloca() {{.*}} : memref<512xf32>
+// CHECK: vector.load %[[SUMS]]
+// CHECK: vector.maskedstore %arg2
+func.func @left(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  %c80 = arith.constant 80 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<16x32xf32>
+  %s = scf.for %k = %c0 to %c64 step %c8 iter_args(%acc = %none) -> (vector<16x32xf32>) {
+    %x = "tile.load"(%a, %zero, %c0, %k) {shape = [16, 8]} : (memref<?x?xf32>, f32, index, index) -> vector<16x8xf32>
+    %y = "tile.load"(%b, %zero, %k, %c0) {shape = [8, 32]} : (memref<?x?xf32>, f32, index, index) -> vector<8x32xf32>
+    %r = "tile.contract"(%x, %y, %acc) : (vector<16x8xf32>, vector<8x32xf32>, vector<16x32xf32>) -> vector<16x32xf32>
+    scf.yield %r : vector<16x32xf32>
+  }
+  %t = scf.for %k = %c64 to %c80 step %c8 iter_args(%acc = %s) -> (vector<16x32xf32>) {
+    %x = "tile.load"(%a, %zero, %c0, %k) {shape = [16, 8]} : (memref<?x?xf32>, f32, index, index) -> vector<16x8xf32>
+    %y = "tile.load"(%b, %zero, %k, %c0) {shape = [8, 32]} : (memref<?x?xf32>, f32, index, index) -> vector<8x32xf32>
+    %r = "tile.contract"(%x, %y, %acc) : (vector<16x8xf32>, vector<8x32xf32>, vector<16x32xf32>) -> vector<16x32xf32>
+    scf.yield %r : vector<16x32xf32>
+  }
+  "tile.store"(%t, %c, %c0, %c0) : (vector<16x32xf32>, memref<?x?xf32>, index, index) -> ()
   return
 }
