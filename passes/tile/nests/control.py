@@ -135,7 +135,7 @@ def _for(r: Retiler, source: Operation) -> None:
 
 
 def _begin(r: Retiler, value: Value, source: Operation) -> Kept:
-    """Where the loop `source` carries what begins as `value`: where the loop ahead left that, if nobody else needs it."""
+    """Where the loop `source` carries what begins as `value`: where the loop ahead left it, if nobody else needs it."""
     owner = value.owner
     if not isinstance(owner, ir.Block) and owner.name == "scf.for" and owner.operation.block == source.block \
             and len(list(value.uses)) == 1:

@@ -2,7 +2,7 @@
 
     %base, %at, %row = scf.if %inside { yield the buffer } else { packs; yield the copy }
 
-A tile of which a part lies outside the buffer is copied, as one whose rows share the sets of a cache.
+A tile of which a part lies outside the buffer is copied.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from xcc.passes.tile.nests.kept import Coords, Kept
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
 
-SETS = 4096     # bytes: rows so far apart lie in one set of a first cache
 _I = arith_d.CmpIPredicate
 
 
@@ -72,13 +71,12 @@ def rows_or_copy(r: Retiler, read: Operation, copy: Kept, fill: Callable[[], Non
     row = strides[dims[next(d for d, n in enumerate(tile) if n > 1)]]
     places = [r.get(v) for v in list(read.operands)[1:1 + len(strides)]]
     origin = reduce(add, (mul(p, s) for p, s in zip(places, strides, strict=True)), start)
-    apart = arith_d.remui(arith_d.muli(row, index(copy.element.width // 8)), index(SETS))
-    tests = [arith_d.cmpi(_I.ne, apart, index(0))]
     mask = _mask(read)
-    if mask is not None:
-        sizes = [tile[i] for i in sorted(range(len(dims)), key=lambda i: dims[i])]
-        ends = [r.get(v) for v in owner_op(mask).operands]
-        tests += [arith_d.cmpi(_I.sge, end, index(n)) for end, n in zip(ends, sizes, strict=True)]
+    if mask is None:
+        return Rows(base, copy.shape, copy.element, value_of(origin), row)
+    ends = [r.get(v) for v in owner_op(mask).operands]
+    sizes = [tile[i] for i in sorted(range(len(dims)), key=lambda i: dims[i])]
+    tests = [arith_d.cmpi(_I.sge, end, index(n)) for end, n in zip(ends, sizes, strict=True)]
 
     def copied() -> list[Value]:
         fill()

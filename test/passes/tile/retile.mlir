@@ -307,10 +307,9 @@ func.func @until(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.grid = [
 
 // Pairs of steps by an instruction where the chip has one: rows of the right operand are interleaved in its panels. Where it
 // has tile registers, the packed operands are tiles of theirs, and the sums are memory; the left one is read where it lies
-// if the whole tile does, and its rows are not one set of a cache.
+// if the whole tile does.
 // TILE-LABEL: func.func @pairs(
 // TILE: memref.extract_strided_metadata %arg0
-// TILE: arith.remui %{{.*}}, %c4096
 // TILE: %[[ROW:.*]] = arith.select %[[INSIDE:.*]], %{{.*}}, %c16
 // TILE: %[[FOUND:.*]] = scf.if %[[INSIDE]] -> (memref<bf16>) {
 // TILE-NEXT: scf.yield %{{.*}} : memref<bf16>
