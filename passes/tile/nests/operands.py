@@ -15,7 +15,7 @@ from xcc.passes.tile.nests.lying import Rows, read_of_rows, rows_or_copy
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.shared import SHARED, make_slots, packed_once
 from xcc.passes.tile.nests.tile_registers import tile_group
-from xcc.passes.tile.nests.turned import fill_turned, turned_block, widened
+from xcc.passes.tile.nests.turned import fill_rows, fill_turned, rows_block, turned_block, widened
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -121,6 +121,10 @@ def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, group: int) ->
     side = turned_block(r, value, target, group) if target.panel else 0
     if side:
         fill_turned(r, value, target, unsigned, group, side)
+        return
+    side = 0 if target.panel else rows_block(r, value, target, group)
+    if side:
+        fill_rows(r, value, target, group, side)
         return
     if group and target.panel:
         fill_groups(r, value, target, group)

@@ -1,4 +1,5 @@
-"""Right operands of products whose columns lie along k, as `b.T` does: packed by transposes of registers.
+"""Operands of products that lie across the order in which they are packed: `b.T`, whose columns lie along k, and groups of
+`a.T`, whose columns lie along m. Registers are transposed.
 
     x_j = k, k + 1, ... of column j, for some columns        each a read of neighbours
     p_i = step k + i of all these columns                    transposed, and stored in the panel
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from xcc._mlir import Type, Value, arith_d, ir
 from xcc.passes.shared.values import op, vec
 from xcc.passes.tile.lowering.views import add, mul
+from xcc.passes.tile.nests.dots import in_turn
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.lines import lies_along
 from xcc.passes.tile.nests.loops import loops
@@ -59,6 +61,33 @@ def fill_turned(r: Retiler, value: Value, target: Kept, unsigned: bool, group: i
 
     steps = [*[1] * len(lead), target.panel, side, side * each]
     loops(r.wholes, [*lead, columns, target.panel, rows], steps, body)
+
+
+def rows_block(r: Retiler, value: Value, target: Kept, group: int) -> int:
+    """Words of a side of the blocks that pack a left operand in groups; 0 where its columns do not lie along m."""
+    last = len(target.shape) - 1
+    if not group or lies_along(r, value, last) or not lies_along(r, value, last - 1):
+        return 0
+    bits = target.element.width * group
+    side = min(r.vector_bytes * 8 // bits, target.shape[-2], target.shape[-1] // group)
+    return side if bits in WORDS and side >= LEAST else 0
+
+
+def fill_rows(r: Retiler, value: Value, target: Kept, group: int, side: int) -> None:
+    """Packs a left operand, [..., m, k], into rows: words of `side` columns of each group of k are transposed."""
+    last = len(target.shape) - 1
+    word = vec(side, ir.IntegerType.get_signless(target.element.width * group))
+    kept = vec(side * group, target.element)
+
+    def body(places: list[Value | int]) -> None:
+        *outer, row, column = places
+        pieces = Pieces(r)
+        words = [in_turn([pieces.of(value, (*outer, row, add(column, i + n)), last - 1, side) for n in range(group)])
+                 for i in range(0, side * group, group)]
+        for i, line in enumerate(transpose_block([op("vector.bitcast", [word], [w]) for w in words])):
+            target.store(op("vector.bitcast", [kept], [line]), (*outer, add(row, i), column), last)
+
+    loops(r.wholes, target.shape, [*[1] * (last - 1), side, side * group], body)
 
 
 def widened(piece: Value, kind: Type, unsigned: bool) -> Value:

@@ -532,6 +532,25 @@ func.func @columns_of_groups(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: mem
   return
 }
 
+// Groups of a left operand that is turned are words: of each, the elements of as many rows are read, and transposed.
+// TILE-LABEL: func.func @rows_of_groups(
+// TILE-NOT: vector.gather
+// TILE-COUNT-32: vector.load %arg0{{.*}} : memref<?x?xbf16>, vector<16xbf16>
+// TILE: vector.shuffle {{.*}} : vector<16xi32>, vector<16xi32>
+// TILE: %[[WORDS:.*]] = vector.bitcast {{.*}} : vector<16xi32> to vector<32xbf16>
+// TILE: vector.store %{{.*}} : memref<1024xbf16>, vector<32xbf16>
+func.func @rows_of_groups(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : bf16
+  %none = arith.constant dense<0.0> : vector<16x32xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [64, 16]} : (memref<?x?xbf16>, bf16, index, index) -> vector<64x16xbf16>
+  %t = "tile.transpose"(%x) {order = [1, 0]} : (vector<64x16xbf16>) -> vector<16x64xbf16>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [64, 32]} : (memref<?x?xbf16>, bf16, index, index) -> vector<64x32xbf16>
+  %r = "tile.contract"(%t, %y, %none) : (vector<16x64xbf16>, vector<64x32xbf16>, vector<16x32xf32>) -> vector<16x32xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<16x32xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
 // A loop that begins with the sums that another one leaves keeps them in that one's place.
 // CHECK-LABEL: func.func @left(
 // CHECK: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<512xf32>

@@ -15,7 +15,7 @@ import xcc
 def product(a: Any, b: Any, c: Any, HOW: xcc.constexpr, M: xcc.constexpr, K: xcc.constexpr) -> None:
     """c = a @ b: `a` as it lies, its transpose, or a transpose of what is computed."""
     row, rows = xcc.program_id(0) * M, c.shape[0]
-    acc = xcc.zeros((M, 32), xcc.f32)
+    acc = xcc.zeros((M, 32), c.dtype)
     for k in range(0, b.shape[0], K):
         if HOW == "array":
             left = a.tile((row, k), (M, K), other=0)
@@ -27,15 +27,16 @@ def product(a: Any, b: Any, c: Any, HOW: xcc.constexpr, M: xcc.constexpr, K: xcc
     c.store((row, 0), acc)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int8"])
 @pytest.mark.parametrize("how", ["array", "tile", "computed"])
 def test_turned_left_operands(dtype: str, how: str) -> None:
+    kind, total = np.dtype(getattr(ml_dtypes, dtype, dtype)), np.int32 if dtype == "int8" else np.float32
     rng = np.random.default_rng(0)
     for m, k, tile in ((70, 45, (64, 16)), (5, 33, (32, 32)), (17, 1, (16, 16)), (9, 40, (8, 16))):
-        a, b = (rng.integers(-4, 5, s).astype(dtype) for s in ((k, m), (k, 20)))
-        c = np.zeros((m, 20), np.float32)
+        a, b = (rng.integers(-4, 5, s).astype(kind) for s in ((k, m), (k, 20)))
+        c = np.zeros((m, 20), total)
         product[(-(-m // tile[0]),)](a.T if how == "array" else a, b, c, HOW=how, M=tile[0], K=tile[1])
-        np.testing.assert_array_equal(c, a.T.astype(np.float64) @ b)
+        np.testing.assert_array_equal(c, a.T.astype(np.float64) @ b.astype(np.float64))
 
 
 @xcc.kernel
