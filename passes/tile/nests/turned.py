@@ -1,5 +1,5 @@
-"""Operands of products that lie across the order in which they are packed: `b.T`, whose columns lie along k, and groups of
-`a.T`, whose columns lie along m. Registers are transposed.
+"""Operands of products that lie across the order in which they are packed: `b.T`, whose columns lie along k, and groups
+of `a.T`, whose columns lie along m. Registers are transposed.
 
     x_j = k, k + 1, ... of column j, for some columns        each a read of neighbours
     p_i = step k + i of all these columns                    transposed, and stored in the panel
