@@ -116,10 +116,7 @@ def _for(r: Retiler, source: Operation) -> None:
     block = source.regions[0].blocks[0]
     init, carried = list(source.operands)[3:], list(block.arguments)[1:]
     whole = [is_vector(v) for v in init]
-    places = [_like(r, v) if w else None for v, w in zip(init, whole, strict=True)]
-    for v, place in zip(init, places, strict=True):
-        if place is not None:
-            r.fill(place, v)
+    places = [_begin(r, v, source) if w else None for v, w in zip(init, whole, strict=True)]
     scalars = [r.get(v) for v, w in zip(init, whole, strict=True) if not w]
     loop = ir.Operation.create("scf.for", results=[v.type for v in scalars], regions=1,
                                operands=[*(r.get(v) for v in list(source.operands)[:3]), *scalars])
@@ -135,6 +132,17 @@ def _for(r: Retiler, source: Operation) -> None:
         _put(r, [values[i] for i in tiles], kept)
         ir.Operation.create("scf.yield", operands=[r.get(v) for v, w in zip(values, whole, strict=True) if not w])
     _leave(r, source.results, places, list(loop.results))
+
+
+def _begin(r: Retiler, value: Value, source: Operation) -> Kept:
+    """Where the loop `source` carries what begins as `value`: where the loop ahead left it, if nobody else needs it."""
+    owner = value.owner
+    if not isinstance(owner, ir.Block) and owner.name == "scf.for" and owner.operation.block == source.block \
+            and len(list(value.uses)) == 1:
+        return r.kept[value]
+    place = _like(r, value)
+    r.fill(place, value)
+    return place
 
 
 def _enter(r: Retiler, old: list[Value], scalar: list[bool], new: list[Value]) -> None:

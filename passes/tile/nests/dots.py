@@ -43,16 +43,16 @@ def fill_groups(r: Retiler, value: Value, target: Kept, group: int) -> None:
         pieces = Pieces(r)
         parts = [pieces.of(value, (*places[:-2], add(row, n), column), len(places) - 1, target.panel)
                  for n in range(group)]
-        target.store(_interleaved(parts), tuple(places), len(places) - 1)
+        target.store(in_turn(parts), tuple(places), len(places) - 1)
 
     loops(r.wholes, [*lead, rows, columns], [*[1] * len(lead), group, target.panel], body, FEW)
 
 
-def _interleaved(parts: list[Value]) -> Value:
+def in_turn(parts: list[Value]) -> Value:
     """The first elements of all parts, then the second ones, ..."""
     if len(parts) == 1:
         return parts[0]
-    even, odd = _interleaved(parts[::2]), _interleaved(parts[1::2])
+    even, odd = in_turn(parts[::2]), in_turn(parts[1::2])
     width = ir.VectorType(even.type).shape[0]
     return shuffle(even, odd, [n for i in range(width) for n in (i, width + i)])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from xcc._mlir import Operation, Value, arith_d, ir
 from xcc.passes.shared.values import index
-from xcc.passes.tile.lowering.views import value_of
+from xcc.passes.tile.lowering.views import add, value_of
 
 FEW = 8         # pieces that are made one by one
 _I = arith_d.CmpIPredicate
@@ -26,13 +26,14 @@ class Whole:
     def let(self, place: Value | int, width: int, end: Value) -> bool:
         """Has the loop end before `width` neighbours from `place` on leave `end`; False where only its body knows."""
         walks = self._walks(place, width)
-        if not walks and not isinstance(place, int) and _inside(place, self.loop):
-            return False
         with ir.InsertionPoint(self.loop):
+            ahead = None if walks else self._ahead(place)
+            if not walks and ahead is None:
+                return False
             if walks:
                 self.ends.append(value_of(end))
             else:
-                behind = arith_d.addi(value_of(place), index(width))
+                behind = arith_d.addi(value_of(ahead), index(width))
                 inside = arith_d.cmpi(_I.sle, behind, value_of(end))
                 self.ends.append(arith_d.select(inside, index(self.size), index(0)))
         return True
@@ -49,6 +50,18 @@ class Whole:
         ahead = source.operands[1].owner
         return not isinstance(ahead, ir.Block) and ahead.name == "arith.constant" \
             and int(ir.IntegerAttr(ahead.attributes["value"]).value) + width <= self.step
+
+    def _ahead(self, place: Value | int) -> Value | int | None:
+        """`place` computed ahead of the loop; None where that needs more than sums."""
+        if isinstance(place, int) or not _inside(place, self.loop):
+            return place
+        source = place.owner
+        if isinstance(source, ir.Block):
+            return None
+        if source.name == "arith.constant":
+            return int(ir.IntegerAttr(source.attributes["value"]).value)
+        parts = [self._ahead(v) for v in source.operands] if source.name == "arith.addi" else [None]
+        return None if any(p is None for p in parts) else add(*parts)
 
     def lets(self, coords: Sequence[int], place: Value, width: int, end: Callable[[], Any]) -> bool:
         """As `let`, of an end that is computed ahead of the loop where `coords` allow it."""

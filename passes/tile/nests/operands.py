@@ -6,14 +6,16 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from xcc._mlir import Operation, Type, Value, arith_d, ir
+from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.values import vec
 from xcc.passes.tile.nests.dots import dot_of, fill_groups
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.lines import lies_along
+from xcc.passes.tile.nests.lying import Rows, read_of_rows, rows_or_copy
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.shared import SHARED, make_slots, packed_once
 from xcc.passes.tile.nests.tile_registers import tile_group
+from xcc.passes.tile.nests.turned import fill_rows, fill_turned, rows_block, turned_block, widened
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler
@@ -33,8 +35,7 @@ def packed(r: Retiler, product: Operation, number: int, unsigned: bool, group: i
     row, panel = _layout(r, shape, element, number, group)
     if slots is None:
         column = _column(r, value, element) if not number and not group else 0
-        size = prod(shape[:-2]) * column * shape[-1] if column else _size(shape, row)
-        target = Kept(r.buffer([size], element).memref, shape, element, 0, row, panel, column)
+        target = _room(r, shape, element, (row, panel, column))
         _fill(r, value, target, unsigned, group)
         return target
 
@@ -42,6 +43,24 @@ def packed(r: Retiler, product: Operation, number: int, unsigned: bool, group: i
         _fill(r, value, Kept(slots.room, shape, element, origin, row, panel), unsigned, group)
 
     return Kept(slots.room, shape, element, packed_once(r, product, slots, pack), row, panel)
+
+
+def rows_of(r: Retiler, product: Operation, group: int) -> Kept | Rows:
+    """The left operand in memory, in groups of `group`: as it lies, where it does."""
+    value = product.operands[0]
+    read = read_of_rows(r, value) if (product, 0) not in r.slots else None
+    if read is None:
+        return packed(r, product, 0, False, group)
+    shape, element = ir.VectorType(value.type).shape, _element(product, group)
+    target = _room(r, shape, element, (*_layout(r, shape, element, 0, group), 0))
+    return rows_or_copy(r, read, target, lambda: _fill(r, value, target, False, group))
+
+
+def _room(r: Retiler, shape: list[int], element: Type, layout: tuple[int, int, int]) -> Kept:
+    """Memory for a packed operand, of a row, panel and column as a Kept has."""
+    row, _, column = layout
+    size = prod(shape[:-2]) * column * shape[-1] if column else _size(shape, row)
+    return Kept(r.buffer([size], element).memref, shape, element, 0, *layout)
 
 
 def slots_of(r: Retiler, forall: Operation, product: Operation) -> None:
@@ -99,6 +118,14 @@ def _size(shape: list[int], row: int) -> int:
 
 
 def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, group: int) -> None:
+    side = turned_block(r, value, target, group) if target.panel else 0
+    if side:
+        fill_turned(r, value, target, unsigned, group, side)
+        return
+    side = 0 if target.panel else rows_block(r, value, target, group)
+    if side:
+        fill_rows(r, value, target, group, side)
+        return
     if group and target.panel:
         fill_groups(r, value, target, group)
         return
@@ -107,13 +134,7 @@ def _fill(r: Retiler, value: Value, target: Kept, unsigned: bool, group: int) ->
     def body(coords: Coords, lane: int, width: int) -> None:
         piece = Pieces(r).of(value, coords, lane, width)
         if source != target.element:
-            piece = _widened(piece, vec(width, target.element), unsigned)
+            piece = widened(piece, vec(width, target.element), unsigned)
         target.store(piece, coords, lane)
 
     r.nest(target.shape, body, len(target.shape) - (2 if target.column else 1), width=target.panel)
-
-
-def _widened(piece: Value, kind: Type, unsigned: bool) -> Value:
-    if isinstance(ir.VectorType(kind).element_type, ir.FloatType):
-        return arith_d.extf(kind, piece)
-    return (arith_d.extui if unsigned else arith_d.extsi)(kind, piece)

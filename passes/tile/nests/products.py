@@ -10,10 +10,10 @@ from xcc.passes.shared.regions import for_loop
 from xcc.passes.shared.values import index, splat, splat_constant, vec
 from xcc.passes.tile.lowering.views import add
 from xcc.passes.tile.nests.dots import dot_of, dot_step
-from xcc.passes.tile.nests.kept import Coords
+from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import carried_loops, loops
 from xcc.passes.tile.nests.needed import Needed
-from xcc.passes.tile.nests.operands import group_of, packed, unsigned_of
+from xcc.passes.tile.nests.operands import group_of, packed, rows_of, unsigned_of
 from xcc.passes.tile.nests.pieces import Pieces
 from xcc.passes.tile.nests.tile_registers import multiply_tiles, tile_group
 
@@ -29,12 +29,13 @@ def _contract(r: Retiler, source: Operation) -> None:
     lhs, _, acc = source.operands
     kind = ir.VectorType(acc.type)
     signs = unsigned_of(source)
-    a, b = (packed(r, source, i, i in signs, group_of(r, source)) for i in range(2))
-    target = r.kept[source.results[0]] = r.targets.get(source.results[0]) or r.buffer(kind.shape, kind.element_type)
-    group = tile_group(r, source)
-    if group:
-        multiply_tiles(r, source, group, a, b, target)
+    group = group_of(r, source)
+    if tile_group(r, source):
+        left, right = rows_of(r, source, group), packed(r, source, 1, False, group)
+        multiply_tiles(r, source, group, left, right, _sums(r, source))
         return
+    a, b = (packed(r, source, i, i in signs, group) for i in range(2))
+    target = _sums(r, source)
     dot = dot_of(r, source, signs)
     shifted = dot is not None and dot.unsigned != signs
     *batch, m, n = list(kind.shape)
@@ -84,6 +85,14 @@ def _contract(r: Retiler, source: Operation) -> None:
 
     # columns outside, so that a strip of the right operand stays near
     loops(r.wholes, [*batch, n], [*[1] * len(batch), width], columns)
+
+
+def _sums(r: Retiler, product: Operation) -> Kept:
+    """Where the result of a product goes."""
+    result = product.results[0]
+    kind = ir.VectorType(result.type)
+    r.kept[result] = r.targets.get(result) or r.buffer(kind.shape, kind.element_type)
+    return r.kept[result]
 
 
 def _has_short(m: int, most: int) -> bool:

@@ -16,6 +16,7 @@ from xcc.passes.shared.patterns import splat_of
 from xcc.passes.shared.values import index, op, scalar_attr, splat_constant, whole_transfer
 from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.loops import loops
+from xcc.passes.tile.nests.lying import Rows
 from xcc.passes.tile.nests.needed import Needed
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def tile_group(r: Retiler, product: Operation) -> int:
     return GROUP_BYTES // width if large else 0
 
 
-def multiply_tiles(r: Retiler, source: Operation, group: int, a: Kept, b: Kept, target: Kept) -> None:
+def multiply_tiles(r: Retiler, source: Operation, group: int, a: Kept | Rows, b: Kept, target: Kept) -> None:
     """`target` = acc + a @ b, a block of sums after the other."""
     acc, kind = source.operands[2], ir.VectorType(source.operands[2].type)
     fresh = splat_of(acc) == 0
@@ -93,15 +94,17 @@ def _step(source: Operation, left: Value, right: Value, k: Value, sums: Value, s
               iterator_types=ir.ArrayAttr.get(kinds), **signs)
 
 
-def _view(kept: Kept, coords: Coords, sizes: Sequence[int], strides: Sequence[int]) -> Value:
+def _view(kept: Kept | Rows, coords: Coords, sizes: Sequence[int], strides: Sequence[Value | int]) -> Value:
     """What is kept from `coords` on, as a memref of `sizes`."""
     dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-    kind = ir.MemRefType.get(sizes, kept.element, layout=ir.StridedLayoutAttr.get(dynamic, list(strides)))
-    return op("memref.reinterpret_cast", [kind], [kept.memref, kept.offset(coords)],
-              operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 0, 0]),
+    known = [n if isinstance(n, int) else dynamic for n in strides]
+    kind = ir.MemRefType.get(sizes, kept.element, layout=ir.StridedLayoutAttr.get(dynamic, known))
+    others = [n for n in strides if not isinstance(n, int)]
+    return op("memref.reinterpret_cast", [kind], [kept.memref, kept.offset(coords), *others],
+              operandSegmentSizes=ir.DenseI32ArrayAttr.get([1, 1, 0, len(others)]),
               static_offsets=ir.DenseI64ArrayAttr.get([dynamic]),
               static_sizes=ir.DenseI64ArrayAttr.get(list(sizes)),
-              static_strides=ir.DenseI64ArrayAttr.get(list(strides)))
+              static_strides=ir.DenseI64ArrayAttr.get(known))
 
 
 def _read(memref: Value, shape: list[int], places: list[Value]) -> Value:

@@ -306,10 +306,17 @@ func.func @until(%x: memref<?xf32>, %y: memref<?xf32>) attributes {tile.grid = [
 }
 
 // Pairs of steps by an instruction where the chip has one: rows of the right operand are interleaved in its panels. Where it
-// has tile registers, the packed operands are tiles of theirs, and the sums are memory.
+// has tile registers, the packed operands are tiles of theirs, and the sums are memory; the left one is read where it lies
+// if the whole tile does.
 // TILE-LABEL: func.func @pairs(
+// TILE: memref.extract_strided_metadata %arg0
+// TILE: %[[ROW:.*]] = arith.select %[[INSIDE:.*]], %{{.*}}, %c16
+// TILE: %[[FOUND:.*]] = scf.if %[[INSIDE]] -> (memref<bf16>) {
+// TILE-NEXT: scf.yield %{{.*}} : memref<bf16>
+// TILE: } else {
+// TILE: vector.maskedload %arg0
 // TILE: vector.interleave {{.*}} : vector<32xbf16>
-// TILE-DAG: %[[LEFT:.*]] = memref.reinterpret_cast {{.*}} sizes: [8, 8, 2], strides: [16, 2, 1]
+// TILE-DAG: %[[LEFT:.*]] = memref.reinterpret_cast %[[FOUND]] to offset: [0], sizes: [8, 8, 2], strides: [%[[ROW]], 2, 1]
 // TILE-DAG: %[[RIGHT:.*]] = memref.reinterpret_cast {{.*}} sizes: [8, 32, 2], strides: [64, 2, 1]
 // TILE-DAG: %[[SUMS:.*]] = memref.reinterpret_cast {{.*}} sizes: [8, 32], strides: [32, 1]
 // TILE: vector.transfer_read %[[LEFT]]
@@ -479,5 +486,103 @@ func.func @rows_of_two(%x: memref<?x?xf32>, %y: memref<?xf32>) attributes {tile.
   %t = "tile.load"(%x, %zero, %c0, %c0) {shape = [64, 2]} : (memref<?x?xf32>, f32, index, index) -> vector<64x2xf32>
   %s = "tile.reduce"(%t) {axes = [1], kind = "sum"} : (vector<64x2xf32>) -> vector<64xf32>
   "tile.store"(%s, %y, %c0) : (vector<64xf32>, memref<?xf32>, index) -> ()
+  return
+}
+
+// A right operand whose columns lie along k is read along them, and packed by transposes of registers: of elements, or of
+// the groups of k that lie together. Loops of whole pieces have no masks.
+// CHECK-LABEL: func.func @columns(
+// CHECK: %[[PANELS:.*]] = memref.alloca() {{.*}} : memref<4096xf32>
+// CHECK: scf.for {{.*}} step %c32 {
+// CHECK: scf.for {{.*}} step %c16 {
+// CHECK: scf.for {{.*}} step %c16 {
+// CHECK-NOT: vector.gather
+// CHECK-COUNT-16: vector.load %arg1{{.*}} : memref<?x?xf32>, vector<16xf32>
+// CHECK: vector.shuffle {{.*}} [0, 16, 1, 17, 4, 20,
+// CHECK-COUNT-16: vector.store {{.*}}, %[[PANELS]][{{.*}} : memref<4096xf32>, vector<16xf32>
+// CHECK: scf.for {{.*}} step %c16 {
+// CHECK: vector.maskedload %arg1{{.*}} vector<16xf32>
+// CHECK: math.fma
+// TILE-LABEL: func.func @columns_of_groups(
+// TILE-NOT: vector.gather
+// TILE-COUNT-16: vector.load %arg1{{.*}} : memref<?x?xbf16>, vector<32xbf16>
+// TILE: vector.shuffle {{.*}} : vector<16xi32>, vector<16xi32>
+// TILE: %[[WORDS:.*]] = vector.bitcast {{.*}} : vector<16xi32> to vector<32xbf16>
+// TILE: vector.store %{{.*}} : memref<4096xbf16>, vector<32xbf16>
+func.func @columns(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<16x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<16x64xf32>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [64, 64]} : (memref<?x?xf32>, f32, index, index) -> vector<64x64xf32>
+  %t = "tile.transpose"(%y) {order = [1, 0]} : (vector<64x64xf32>) -> vector<64x64xf32>
+  %r = "tile.contract"(%x, %t, %none) : (vector<16x64xf32>, vector<64x64xf32>, vector<16x64xf32>) -> vector<16x64xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<16x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+func.func @columns_of_groups(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : bf16
+  %none = arith.constant dense<0.0> : vector<16x64xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [16, 64]} : (memref<?x?xbf16>, bf16, index, index) -> vector<16x64xbf16>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [64, 64]} : (memref<?x?xbf16>, bf16, index, index) -> vector<64x64xbf16>
+  %t = "tile.transpose"(%y) {order = [1, 0]} : (vector<64x64xbf16>) -> vector<64x64xbf16>
+  %r = "tile.contract"(%x, %t, %none) : (vector<16x64xbf16>, vector<64x64xbf16>, vector<16x64xf32>) -> vector<16x64xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<16x64xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// Groups of a left operand that is turned are words: of each, the elements of as many rows are read, and transposed.
+// TILE-LABEL: func.func @rows_of_groups(
+// TILE-NOT: vector.gather
+// TILE-COUNT-32: vector.load %arg0{{.*}} : memref<?x?xbf16>, vector<16xbf16>
+// TILE: vector.shuffle {{.*}} : vector<16xi32>, vector<16xi32>
+// TILE: %[[WORDS:.*]] = vector.bitcast {{.*}} : vector<16xi32> to vector<32xbf16>
+// TILE: vector.store %{{.*}} : memref<1024xbf16>, vector<32xbf16>
+func.func @rows_of_groups(%a: memref<?x?xbf16>, %b: memref<?x?xbf16>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : bf16
+  %none = arith.constant dense<0.0> : vector<16x32xf32>
+  %x = "tile.load"(%a, %zero, %c0, %c0) {shape = [64, 16]} : (memref<?x?xbf16>, bf16, index, index) -> vector<64x16xbf16>
+  %t = "tile.transpose"(%x) {order = [1, 0]} : (vector<64x16xbf16>) -> vector<16x64xbf16>
+  %y = "tile.load"(%b, %zero, %c0, %c0) {shape = [64, 32]} : (memref<?x?xbf16>, bf16, index, index) -> vector<64x32xbf16>
+  %r = "tile.contract"(%t, %y, %none) : (vector<16x64xbf16>, vector<64x32xbf16>, vector<16x32xf32>) -> vector<16x32xf32>
+  "tile.store"(%r, %c, %c0, %c0) : (vector<16x32xf32>, memref<?x?xf32>, index, index) -> ()
+  return
+}
+
+// A loop that begins with the sums that another one leaves keeps them in that one's place.
+// CHECK-LABEL: func.func @left(
+// CHECK: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<512xf32>
+// CHECK: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT: memref.alloca() {{.*}} : memref<512xf32>
+// CHECK: math.fma
+// CHECK: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT: memref.alloca() {{.*}} : memref<512xf32>
+// CHECK: math.fma
+// CHECK: vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT: memref.alloca() {{.*}} : memref<512xf32>
+// CHECK: vector.load %[[SUMS]]
+// CHECK: vector.maskedstore %arg2
+func.func @left(%a: memref<?x?xf32>, %b: memref<?x?xf32>, %c: memref<?x?xf32>) attributes {tile.grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  %c80 = arith.constant 80 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant dense<0.0> : vector<16x32xf32>
+  %s = scf.for %k = %c0 to %c64 step %c8 iter_args(%acc = %none) -> (vector<16x32xf32>) {
+    %x = "tile.load"(%a, %zero, %c0, %k) {shape = [16, 8]} : (memref<?x?xf32>, f32, index, index) -> vector<16x8xf32>
+    %y = "tile.load"(%b, %zero, %k, %c0) {shape = [8, 32]} : (memref<?x?xf32>, f32, index, index) -> vector<8x32xf32>
+    %r = "tile.contract"(%x, %y, %acc) : (vector<16x8xf32>, vector<8x32xf32>, vector<16x32xf32>) -> vector<16x32xf32>
+    scf.yield %r : vector<16x32xf32>
+  }
+  %t = scf.for %k = %c64 to %c80 step %c8 iter_args(%acc = %s) -> (vector<16x32xf32>) {
+    %x = "tile.load"(%a, %zero, %c0, %k) {shape = [16, 8]} : (memref<?x?xf32>, f32, index, index) -> vector<16x8xf32>
+    %y = "tile.load"(%b, %zero, %k, %c0) {shape = [8, 32]} : (memref<?x?xf32>, f32, index, index) -> vector<8x32xf32>
+    %r = "tile.contract"(%x, %y, %acc) : (vector<16x8xf32>, vector<8x32xf32>, vector<16x32xf32>) -> vector<16x32xf32>
+    scf.yield %r : vector<16x32xf32>
+  }
+  "tile.store"(%t, %c, %c0, %c0) : (vector<16x32xf32>, memref<?x?xf32>, index, index) -> ()
   return
 }
