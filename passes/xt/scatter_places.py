@@ -29,7 +29,6 @@ import numpy as np
 
 from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
-from xcc.dialects.xt.op import same_dims
 from xcc.dialects.xt.positions import HALVES
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.decompose.build import dim_scalar, wrapped
@@ -134,13 +133,13 @@ def _elements(op: Operation, chip: Chip) -> Value | None:
         return None
     if xt.shape_of(indices) != size:
         indices = xt.broadcast(indices, shape=size)
-    if all(same_dims(shape[d], size[d]) for d in beside):
+    if all(shape[d] == size[d] for d in beside):
         columns = _columns(op, indices, chip)
         if columns is not None:
             return columns
     if a.reduction != "none" and sort_seconds(op, chip) < walk_seconds(op, chip):
         return _in_order(op, indices)
-    if a.reduction != "none" or not all(same_dims(shape[d], size[d]) for d in beside):
+    if a.reduction != "none" or not all(shape[d] == size[d] for d in beside):
         if not isinstance(shape[a.axis], int) or xt.TensorType.of(indices).dtype != "i64":
             return None
         narrow = xt.convert(wrapped(indices, shape[a.axis]), dtype="i32")      # each thread reads all of them

@@ -15,7 +15,7 @@ from xcc._mlir import Module, Operation, Value
 from xcc.dialects import xt
 from xcc.passes.base import Pass, PassContext, register_pass
 from xcc.passes.xt.graph.rewrite import rewrite
-from xcc.symbolic import Dim, floordiv, product
+from xcc.symbolic import Dim, ceildiv, evaluate, floordiv, is_static, product
 from xcc.targets.base import Chip
 
 RATE = 0.5      # of a GPU's peak, at which its matrix instructions multiply
@@ -27,7 +27,8 @@ SPARED = 16     # of the multiplications with one input a group: outputs that sh
 class TransposedConvolution(Pass):
     """Rewrites NHWC convolutions with `lhs_dilation`, without strides and dilations of the filter.
 
-    Depthwise ones stay as they are, except where 15 of 16 multiplications are by zeros.
+    Depthwise ones stay as they are, except where 15 of 16 multiplications are by zeros. A filter of unknown size is
+    taken to meet every phase: filled up to whole steps.
 
     Before: ``xt.convolution(x, w) {lhs_dilation = [s, s], low = [l, l], high = [h, h]}``, w: [k, k, I, O]
     After:  ``y = xt.convolution(x, w')`` with w': [ceil(k/s), ceil(k/s), I, s*s*O], or ``xt.dot_general(x, w')`` where
@@ -47,32 +48,44 @@ def _spreads(op: Operation) -> bool:
     if (a.layout, a.filter) != ("NHWC", "HWIO") or max(a.lhs_dilation, default=1) == 1:
         return False
     w = xt.shape_of(op.operands[1])
-    if not all(isinstance(d, int) for d in (*w, *a.low, *a.high)) or 0 in (*w, *xt.shape_of(op.operands[0])):
+    if 0 in (*w, *xt.shape_of(op.operands[0])):
         return False
     if any(v != 1 for v in (*a.strides, *a.rhs_dilation)):
         return False
-    spared = math.prod(min(s, k) for s, k in zip(a.lhs_dilation, w, strict=False))
+    spared = math.prod(_phases(s, k) for s, k in zip(a.lhs_dilation, w, strict=False))
     return a.groups == 1 or w[-2] != 1 or spared >= SPARED
 
 
+def _phases(step: int, kernel: Dim) -> int:
+    """The phases that meet a tap, as far as is known."""
+    return min(kernel, step) if isinstance(kernel, int) else step
+
+
 def _is_faster(op: Operation, chip: Chip) -> bool:
-    """Whether multiplications by zeros take longer than moving the results of all phases."""
+    """Whether multiplications by zeros take longer than moving the results of all phases, where both are known."""
+    a = xt.attrs_of(op)
+    if not is_static((*xt.shape_of(op.operands[1]), *a.low, *a.high)):
+        return False
     axes, kind, w = _axes(op), xt.TensorType.of(op.results[0]), xt.shape_of(op.operands[1])
     batch, *places, outputs = (d if isinstance(d, int) else UNKNOWN for d in kind.shape)
-    kernel = [d for d in w if isinstance(d, int)]
-    phased = [(n + v.cut + v.taps) // v.step * v.phases for n, v in zip(places, axes, strict=True)]
-    terms, results = kernel[-2], batch * outputs
-    before = results * math.prod(places) * math.prod(kernel[:-2]) * terms
-    after = results * math.prod(phased) * math.prod(v.taps for v in axes) * terms
+    phased = [floordiv(n + v.cut + v.taps, v.step) * v.phases for n, v in zip(places, axes, strict=True)]
+    results = batch * outputs
+    before = _number(results, *places, *w[:-1])
+    after = _number(results, *phased, *(v.taps for v in axes), w[-2])
     rates = dict(chip.flops)
     rate = RATE * rates.get("f16" if xt.width(kind.dtype) < 32 else "f32", 1e12)
-    moved = 2 * results * math.prod(phased) * xt.width(kind.dtype) / 8 / chip.bandwidth
+    moved = 2 * _number(results, *phased) * xt.width(kind.dtype) / 8 / chip.bandwidth
     return 2 * (before - after) / rate > moved + chip.launch_seconds
+
+
+def _number(*sizes: Dim) -> int:
+    """The product of known sizes."""
+    return evaluate(product(sizes), {})
 
 
 def _axes(op: Operation) -> list[_Axis]:
     a = xt.attrs_of(op)
-    kernel = [d for d in xt.shape_of(op.operands[1])[:-2] if isinstance(d, int)]
+    kernel = xt.shape_of(op.operands[1])[:-2]
     return [_Axis.of(*sizes) for sizes in zip(a.lhs_dilation, kernel, a.low, a.high, strict=True)]
 
 
@@ -85,23 +98,22 @@ class _Axis:
 
     step: int
     phases: int
-    taps: int
-    cut: int
-    low: int
-    high: int
+    taps: Dim
+    cut: Dim
+    low: Dim
+    high: Dim
 
     @staticmethod
-    def of(step: int, kernel: int, low: int, high: int) -> _Axis:
+    def of(step: int, kernel: Dim, low: Dim, high: Dim) -> _Axis:
         """Of a window of `kernel` over an input spread by `step` between `low` and `high` zeros.
 
         Result o reads tap j where o + j - low is a multiple of `step`. Where low + cut is phases - 1 modulo `step`, all
         phases of place q read from the same input on, as few taps as can be.
         """
-        phases = min(kernel, step)
-        taps = -(-kernel // step)
-        cut = (phases - 1 - low) % step
-        front = (low + cut - (phases - 1)) // step
-        places = (low + high - kernel + 1 + cut) // step        # more than inputs, rounded up: with 1 - step + step - 1
+        phases, taps = _phases(step, kernel), ceildiv(kernel, step)
+        front = ceildiv(low - phases + 1, step)
+        cut = phases - 1 - low + step * front
+        places = floordiv(low + high - kernel + 1 + cut, step)  # more than inputs, rounded up: with 1 - step + step - 1
         return _Axis(step, phases, taps, cut, front, places + taps - 1 - front)
 
 

@@ -151,3 +151,13 @@ func.func @counted_by_the_run(%x: tensor<100xf32>, %i: tensor<?xi64, ["n"]>, %u:
   %q = "xt.scatter_nd"(%w, %k, %n) {reduction = "add"} : (tensor<100x9xf32>, tensor<?x1xi64, ["n", 1]>, tensor<?x9xf32, ["n", 9]>) -> tensor<100x9xf32>
   return %y, %z, %q : tensor<100xf32>, tensor<?x100xf32, ["b", 100]>, tensor<100x9xf32>
 }
+
+// -----
+// Updates that are not known to be as wide as what they go to: nothing is read for a place beside them.
+// CHECK-LABEL: func.func @unknown_width(
+// CHECK-NOT: xt.gather_elements
+// CHECK: return
+func.func @unknown_width(%x: tensor<8x?xf32, [8, "w"]>, %i: tensor<?x?xi64, ["n", "m"]>, %u: tensor<?x?xf32, ["n", "m"]>) -> tensor<8x?xf32, [8, "w"]> {
+  %y = "xt.scatter_elements"(%x, %i, %u) {axis = 0 : i64, reduction = "none"} : (tensor<8x?xf32, [8, "w"]>, tensor<?x?xi64, ["n", "m"]>, tensor<?x?xf32, ["n", "m"]>) -> tensor<8x?xf32, [8, "w"]>
+  return %y : tensor<8x?xf32, [8, "w"]>
+}

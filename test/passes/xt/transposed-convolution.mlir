@@ -36,6 +36,16 @@ func.func @apart(%x: tensor<1x4x6xf32>, %w: tensor<1x6x3xf32>) -> tensor<1x10x3x
   return %0 : tensor<1x10x3xf32>
 }
 
+// A filter of unknown size is filled up to whole steps.
+// CHECK-LABEL: func.func @unknown_filter(
+// CHECK: "xt.pad"(%arg1) {high = ["2*floordiv(k + 1, 2) - k", 0, 0]
+// CHECK: "xt.convolution"(%arg0, %{{.*}}) {{.*}}lhs_dilation = [1], low = ["floordiv(k + 1, 2) - 1"]
+// CHECK-SAME: tensor<?x4x?xf32, ["floordiv(k + 1, 2)", 4, "2*o"]>
+func.func @unknown_filter(%x: tensor<1x?x4xf32, [1, "h", 4]>, %w: tensor<?x4x?xf32, ["k", 4, "o"]>) -> tensor<1x?x?xf32, [1, "k + 2*h - 2", "o"]> {
+  %0 = "xt.convolution"(%x, %w) {strides = [1], low = ["k - 1"], high = ["k - 1"], lhs_dilation = [2], rhs_dilation = [1], groups = 1 : i64, outputs = 0 : i64, layout = "NHWC", filter = "HWIO", dtype = f32} : (tensor<1x?x4xf32, [1, "h", 4]>, tensor<?x4x?xf32, ["k", 4, "o"]>) -> tensor<1x?x?xf32, [1, "k + 2*h - 2", "o"]>
+  return %0 : tensor<1x?x?xf32, [1, "k + 2*h - 2", "o"]>
+}
+
 // Depthwise, a kernel of its own skips the zeros.
 // CHECK-LABEL: func.func @depthwise(
 // CHECK: "xt.convolution"(%arg0, %arg1) {{.*}}lhs_dilation = [2]

@@ -229,6 +229,35 @@ func.func @parts_of_rows(%c: tensor<8x4xf32>, %u: tensor<2x3xf32>, %i: tensor<2x
 }
 
 // -----
+// Rows that are not known to be whole are no scatter of rows. How often a row is written to is counted once.
+// CHECK-LABEL: func.func @unknown_rows(
+// CHECK: "xt.scatter_elements"(%arg0, %{{.*}}, %arg1) {{.*}}tensor<?x1xi64, ["n", 1]>
+// CHECK: "xt.scatter_elements"({{.*}}tensor<8x1xf32>, {{.*}} -> tensor<8x1xf32>
+// CHECK: "xt.compare"
+// CHECK: "xt.select"
+// CHECK-LABEL: func.func @counts(
+// CHECK: %[[C:.*]] = "xt.scatter_elements"({{.*}} -> tensor<8x1xf32>
+// CHECK: %[[R:.*]] = "xt.broadcast"(%[[C]]) {shape = [8, 4]}
+// CHECK-NEXT: return %[[R]]
+func.func @unknown_rows(%c: tensor<8x?xf32, [8, "w"]>, %u: tensor<?x?xf32, ["n", "m"]>, %i: tensor<?x1xi64, ["n", 1]>) -> (tensor<8x?xf32, [8, "w"]>, tensor<8x?xf32, [8, "w"]>) {
+  %0 = "xt.broadcast"(%i) {shape = ["n", "m"]} : (tensor<?x1xi64, ["n", 1]>) -> tensor<?x?xi64, ["n", "m"]>
+  %1 = "xt.scatter_elements"(%c, %0, %u) {axis = 0 : i64, reduction = "add"} : (tensor<8x?xf32, [8, "w"]>, tensor<?x?xi64, ["n", "m"]>, tensor<?x?xf32, ["n", "m"]>) -> tensor<8x?xf32, [8, "w"]>
+  %one = "xt.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %x = "xt.broadcast"(%one) {shape = [8, "w"]} : (tensor<f32>) -> tensor<8x?xf32, [8, "w"]>
+  %v = "xt.broadcast"(%one) {shape = ["n", "m"]} : (tensor<f32>) -> tensor<?x?xf32, ["n", "m"]>
+  %2 = "xt.scatter_elements"(%x, %0, %v) {axis = 0 : i64, reduction = "add"} : (tensor<8x?xf32, [8, "w"]>, tensor<?x?xi64, ["n", "m"]>, tensor<?x?xf32, ["n", "m"]>) -> tensor<8x?xf32, [8, "w"]>
+  return %1, %2 : tensor<8x?xf32, [8, "w"]>, tensor<8x?xf32, [8, "w"]>
+}
+func.func @counts(%i: tensor<3x1xi64>) -> tensor<8x4xf32> {
+  %0 = "xt.broadcast"(%i) {shape = [3, 4]} : (tensor<3x1xi64>) -> tensor<3x4xi64>
+  %one = "xt.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %x = "xt.broadcast"(%one) {shape = [8, 4]} : (tensor<f32>) -> tensor<8x4xf32>
+  %v = "xt.broadcast"(%one) {shape = [3, 4]} : (tensor<f32>) -> tensor<3x4xf32>
+  %1 = "xt.scatter_elements"(%x, %0, %v) {axis = 0 : i64, reduction = "add"} : (tensor<8x4xf32>, tensor<3x4xi64>, tensor<3x4xf32>) -> tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+
+// -----
 // What a slice takes of one part of a concatenation; what it takes of two stays.
 // CHECK-LABEL: func.func @part_of_parts(
 // CHECK: "xtv.concatenate"
