@@ -6,7 +6,7 @@ import importlib
 
 ROOMS: dict[str, str] = {
     "gpu": "align-walks amd-kernel-functions assign-layouts buffer-accesses coarsen-grid convert-layouts copy-pointers "
-           "distribute early-launch epilogue-pieces group-tiles hardware-math join-grids narrow-indices "
+           "distribute early-launch epilogue-pieces group-tiles hardware-math join-grids masked-gathers narrow-indices "
            "narrow-math nvvm-kernel-functions overlap-products peel-steps persistent-grid pipeline-loads "
            "plan-shared-memory predicated-stores prefetch-epilogue prefetch-fragments private-updates "
            "reads-first rotate-loads scalar-bits scalar-indices stage-operands streamed-lines warpgroup-matrix "

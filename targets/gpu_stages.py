@@ -16,8 +16,8 @@ DECISIONS = ("stage-operands", "pipeline-loads", "overlap-products", "plan-share
 
 def plan_stage() -> str:
     """Stage ``plan``: tile programs with all that is decided about their threads' code, as attributes."""
-    return f"""plan: private-updates, common-bounds, row-division, narrow-math, align-walks, rotate-loads,
-        assign-layouts, reads-first, {', '.join(DECISIONS)}"""
+    return f"""plan: masked-gathers, private-updates, common-bounds, row-division, narrow-math, align-walks,
+        rotate-loads, assign-layouts, reads-first, {', '.join(DECISIONS)}"""
 
 
 def thread_stage(own: str = "") -> str:

@@ -37,6 +37,17 @@ def test_parts_of_concatenations(data: Any) -> None:
         check(f, *(filled(s, dtype, seed) for seed, s in enumerate(shapes)), dynamic=data.draw(st.booleans()))
 
 
+@pytest.mark.parametrize("parts", [(2, 2), (1, 3), (3, 1), (1, 1, 2), (5, 3)], ids=str)
+@pytest.mark.parametrize("chip", ["sm_90a", "gfx942"])
+def test_short_parts(chip: str, parts: tuple[int, ...]) -> None:
+    """All in one tile, whose first lanes are the first part."""
+    def f(y: Any, *values: Any) -> Any:
+        return xt.maximum(y, xt.concatenate(*values, axis=0))
+
+    with on_chip(chip):
+        check(f, filled((sum(parts),), "float32"), *(filled((n,), "float32", n + 1) for n in parts))
+
+
 @given(st.data())
 @examples(6)
 def test_picked_lines(data: Any) -> None:
