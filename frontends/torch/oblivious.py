@@ -98,14 +98,15 @@ def _without_guards_of_torch() -> None:
         rules[torch.ops.aten.select.int] = _of_known_sign(rules[torch.ops.aten.select.int])
     FakeTensorMode._make_cache_entry = uncached(FakeTensorMode._make_cache_entry)   # type: ignore[method-assign]
     merge_branches_of_nothing()
-    shapes, frames = (cast(Any, module) for module in (symbolic_shapes, symbolic_convert))
+    given = symbolic_shapes, symbolic_convert, builder, OutputGraph
+    shapes, frames, values, graphs = (cast(Any, module) for module in given)
     shapes.make_symbol = _not_negative(shapes.make_symbol)
     solve._try_isolate_lhs = undivided(solve._try_isolate_lhs)
     shapes._static_eval_sym_bool = _USERS.not_stated(shapes._static_eval_sym_bool)
     fake_impls._compute_slice_index = _USERS.asked(_clamped(fake_impls._compute_slice_index))
     frames.guard_bool = _USERS.asked(frames.guard_bool)     # `if x.shape[0]:`
-    cast(Any, builder).get_fake_value = guarded_reshapes(cast(Any, builder).get_fake_value)
-    cast(Any, OutputGraph).call_user_compiler = of_copies_alone(OutputGraph.call_user_compiler)
+    values.get_fake_value = guarded_reshapes(values.get_fake_value)
+    graphs.call_user_compiler = of_copies_alone(graphs.call_user_compiler)
     VariableBuilder.wrap_literal = constants_of_modules(VariableBuilder.wrap_literal)  # type: ignore[assignment,method-assign]
     VariableBuilder.wrap_symfloat = constants_in_branches(VariableBuilder.wrap_symfloat)  # type: ignore[assignment,method-assign]
     BuiltinVariable._handle_insert_op_in_graph = by_selects(BuiltinVariable._handle_insert_op_in_graph)  # type: ignore[assignment,method-assign]

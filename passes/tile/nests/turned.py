@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xcc._mlir import Type, Value, arith_d, ir
+from xcc.passes.shared.transposes import transpose_block
 from xcc.passes.shared.values import op, vec
 from xcc.passes.tile.lowering.views import add, mul
 from xcc.passes.tile.nests.dots import in_turn
@@ -19,7 +20,6 @@ from xcc.passes.tile.nests.kept import Coords, Kept
 from xcc.passes.tile.nests.lines import lies_along
 from xcc.passes.tile.nests.loops import loops
 from xcc.passes.tile.nests.pieces import Pieces
-from xcc.passes.vector.unroll.unroll_shape import transpose_block
 
 if TYPE_CHECKING:
     from xcc.passes.tile.nests.program import Retiler

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xcc._mlir import Operation, Type, Value, ir
-from xcc.passes.shared.values import extract, i64s, op, pack, shuffle, splat, splat_constant, vec
+from xcc.passes.shared.transposes import concatenated
+from xcc.passes.shared.values import extract, i64s, op, splat, splat_constant, vec
 from xcc.passes.vector.unroll.tiles import Key, Tile
 
 Maker = Callable[[Key, int], Any]
@@ -97,21 +98,6 @@ def uniform(value: Value) -> Callable[[int], Value] | None:
     if made.name == "vector.broadcast" and not isinstance(made.operands[0].type, ir.VectorType):
         return lambda width: splat(made.operands[0], width)
     return None
-
-
-def concatenated(parts: list[Any]) -> Any:
-    """Vectors of equal length one after the other."""
-    while len(parts) > 1:
-        n = ir.VectorType(parts[0].type).shape[0]
-        m = ir.VectorType(parts[-1].type).shape[0]
-        if m != n or len(parts) % 2:
-            return _inserted(parts)
-        parts = [shuffle(a, b, list(range(2 * n))) for a, b in zip(parts[::2], parts[1::2], strict=True)]
-    return parts[0]
-
-
-def _inserted(parts: list[Any]) -> Any:
-    return pack([extract(p, i) for p in parts for i in range(ir.VectorType(p.type).shape[0])])
 
 
 def read_group(memory: Value, address: list[Value], elements: int, mask: Any = None) -> Value:

@@ -6,8 +6,9 @@ from typing import Any
 
 from xcc._mlir import AffineExpr, AffineMap, Attribute, Operation, Type, Value, ir, maker
 from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.transposes import concatenated
 from xcc.passes.shared.values import index, op, pack, with_operands
-from xcc.passes.vector.unroll.group_tiles import concatenated, read_group, widened_mask
+from xcc.passes.vector.unroll.group_tiles import read_group, widened_mask
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, Tile
 from xcc.passes.vector.unroll.unroller import Unroller
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from xcc._mlir import Operation, Type, Value, ir
 from xcc.diagnostics import CompilerBug
+from xcc.passes.shared.transposes import is_block, transpose_block
 from xcc.passes.shared.values import extract, op, pack, shuffle, splat, vec
 from xcc.passes.vector.unroll.dot_products import dot_product
 from xcc.passes.vector.unroll.group_tiles import grouped
 from xcc.passes.vector.unroll.tiles import Key, Tile
-from xcc.passes.vector.unroll.unroll_shape import is_block, transpose_block, transposed
+from xcc.passes.vector.unroll.unroll_shape import transposed
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 NUMBERS = "numbers"         # the maximum, where any lane serves that is not less than a number (xcc.numbers)

@@ -13,11 +13,12 @@ from typing import Any
 
 from xcc._mlir import Operation, Type, Value, ir
 from xcc.passes.shared.patterns import int_constant
+from xcc.passes.shared.transposes import concatenated, interleaved, picked
 from xcc.passes.shared.values import dense_constant, extract, index, op, shuffle, splat, vec
-from xcc.passes.vector.unroll.group_tiles import GroupTile, concatenated
+from xcc.passes.vector.unroll.group_tiles import GroupTile
 from xcc.passes.vector.unroll.tiles import Key, MaskTile, ScalarTile, Tile, keys
 from xcc.passes.vector.unroll.transfer import Transfer
-from xcc.passes.vector.unroll.unroll_shape import Transposed, interleaved, picked, transposed
+from xcc.passes.vector.unroll.unroll_shape import Transposed, transposed
 from xcc.passes.vector.unroll.unroller import Unroller, unrolls
 
 TURNING = ("vector.transpose", "vector.multi_reduction")       # short rows become columns
