@@ -1,7 +1,7 @@
 """Containers that a program holds by several names.
 
     a = b = [x, y]
-    for i in xcc.range(n):
+    for i in range(n):
         a[0] = a[0] + 1         # error: `a` and `b` are one list
 
 A branch or a turn that the run decides about works on copies of its variables' containers, one for each name. What it
@@ -44,9 +44,10 @@ class SharedNames:
     def _check(self, held: Sequence[object], changed: Sequence[bool]) -> None:
         """None that is changed is `held` by another name."""
         every = [*zip(self._names, held, strict=True), *self._read]
-        for (name, container), _ in filter(lambda pair: pair[1], zip(every, changed, strict=False)):
+        for i, changes in enumerate(changed):
+            name, container = every[i]
             other = next((n for n, c in every if c is container and n != name), None)
-            if other is not None:
+            if changes and other is not None:
                 raise error(f"`{name}` and `{other}` are one {type(container).__name__}, which changes in place where "
                             "only the run knows how often: make one of them a copy, or assign it anew")
 
